@@ -1,0 +1,234 @@
+/*
+ * Which control group hierarchies this host has, and the base directory of ours in each.
+ *
+ * A controller lives in one hierarchy only: on a v1 one, alone or mounted together with others, or
+ * on v2. We want memory, pids and cpu all on v1 or all on v2, and a v2 tree in any case, for the
+ * groups of commands. Root gets a base of its own from the top of each hierarchy; a plain user has
+ * only the group that it was delegated, and stays in it.
+ */
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/path.h"
+#include "base/scoped.h"
+#include "kernel/cgroup_impl.h"
+
+#define FIELD SBX_CGROUP_FIELD
+
+static int
+open_failed(const char *verb, const char *path, struct sbx_err *err)
+{
+	sbx_fail_sys(err, SBX_E_UNAVAILABLE, "%s cgroup %s", verb, path);
+	return sbx_fail_hint(err, SBX_CGROUP_HINT);
+}
+
+/*
+ * Root's base: every component of `parent` below the top, made where missing. On v2 each has to
+ * turn the controllers on for the next.
+ */
+static int
+open_base_of_root(int top_fd, const char *mount, const char *parent, int controllers,
+	struct sbx_err *err)
+{
+	SBX_AUTO_FD at = openat(top_fd, ".", SBX_CGROUP_DIR);
+	char shown[2 * FIELD], name[256];
+	const char *rest = parent;
+
+	if (at < 0)
+		return open_failed("open", mount, err);
+	snprintf(shown, sizeof(shown), "%s", mount);
+	while (*rest == '/') {
+		size_t length = strcspn(++rest, "/");
+		int next;
+
+		if (length == 0 || length >= sizeof(name) ||
+			strlen(shown) + length + 2 > sizeof(shown))
+			return sbx_fail(err, SBX_E_CONFIG, "cgroup parent %s is too long", parent);
+		if (controllers && sbx_cgroup_v2_enable(at, shown, err) != 0)
+			return -1;
+		snprintf(name, sizeof(name), "%.*s", (int)length, rest);
+		snprintf(shown, sizeof(shown), "%s%.*s", mount, (int)(rest + length - parent),
+			parent);
+		if (mkdirat(at, name, 0755) != 0 && errno != EEXIST)
+			return open_failed("make", shown, err);
+		next = openat(at, name, SBX_CGROUP_DIR);
+		if (next < 0)
+			return open_failed("open", shown, err);
+		sbx_scoped_close(&at);
+		at = next;
+		rest += length;
+	}
+	if (controllers && sbx_cgroup_v2_enable(at, shown, err) != 0)
+		return -1;
+	return sbx_take_fd(&at);
+}
+
+/* The part of our own group's path below what is mounted, or NULL if it is not below. */
+static const char *
+own_below_mount(const struct sbx_cgroup_hierarchy *h)
+{
+	size_t length = strcmp(h->root, "/") == 0 ? 0 : strlen(h->root);
+
+	if (strncmp(h->own, h->root, length) != 0 ||
+		(h->own[length] != '/' && h->own[length] != '\0') || strstr(h->own, "/..") != NULL)
+		return NULL;
+	return h->own + length;
+}
+
+/* A plain user's base: its own group, if that is its to use. */
+static int
+open_base_of_user(int top_fd, struct sbx_cgroup_hierarchy *h, int controllers, struct sbx_err *err)
+{
+	SBX_AUTO_FD base = -1;
+	char *tools = strrchr(h->own, '/');
+	const char *below;
+
+	/* Processes that an earlier call moved have their base one up. */
+	if (controllers && tools != NULL && strcmp(tools + 1, SBX_CGROUP_TOOLS) == 0)
+		*tools = '\0';
+	below = own_below_mount(h);
+	if (below == NULL) {
+		sbx_fail(err, SBX_E_UNAVAILABLE, "own cgroup %s is not below %s", h->own, h->mount);
+		return sbx_fail_hint(err, SBX_CGROUP_HINT);
+	}
+	base = openat(top_fd, below[0] == '/' && below[1] != '\0' ? below + 1 : ".",
+		SBX_CGROUP_DIR);
+	if (base < 0)
+		return open_failed("open own", h->own, err);
+	if (faccessat(base, ".", W_OK, AT_EACCESS) != 0 ||
+		faccessat(base, "cgroup.procs", W_OK, AT_EACCESS) != 0) {
+		sbx_fail(err, SBX_E_UNAVAILABLE, "own cgroup %s%s is not delegated to uid %u",
+			h->mount, below, (unsigned)geteuid());
+		return sbx_fail_hint(err, SBX_CGROUP_HINT);
+	}
+	if (controllers &&
+		(sbx_cgroup_v2_evacuate(base, below, err) != 0 ||
+			sbx_cgroup_v2_enable(base, below, err) != 0))
+		return -1;
+	return sbx_take_fd(&base);
+}
+
+static int
+open_base(int top_fd, struct sbx_cgroup_hierarchy *h, const char *parent, int controllers,
+	struct sbx_err *err)
+{
+	if (geteuid() == 0)
+		return open_base_of_root(top_fd, h->mount, parent, controllers, err);
+	return open_base_of_user(top_fd, h, controllers, err);
+}
+
+/* Controllers on v1, all of them, or on the v2 tree whose top is open, if there is one. */
+static enum sbx_cgroup_layout
+choose_layout(const struct sbx_cgroup_hierarchy found[SBX_CGROUP_HIERARCHIES], int unified_fd,
+	struct sbx_err *err)
+{
+	const char *missing = "memory";
+	int on_v1 = 0;
+
+	for (int i = 0; i < SBX_CGROUP_V1_COUNT; i++) {
+		if (found[i].mount[0] != '\0')
+			on_v1++;
+		else
+			missing = sbx_cgroup_names[i];
+	}
+	if (on_v1 == SBX_CGROUP_V1_COUNT)
+		return unified_fd < 0 ? SBX_CGROUP_V1 : SBX_CGROUP_HYBRID;
+	if (on_v1 == 0 && unified_fd >= 0)
+		missing = sbx_cgroup_v2_missing(unified_fd);
+	if (missing == NULL)
+		return SBX_CGROUP_V2;
+	if (on_v1 == 0 && unified_fd < 0)
+		sbx_fail(err, SBX_E_UNAVAILABLE, "no cgroup file system is mounted");
+	else
+		sbx_fail(err, SBX_E_UNAVAILABLE, "no cgroup hierarchy here has the %s controller%s",
+			missing, on_v1 > 0 ? " beside the others" : "");
+	sbx_fail_hint(err,
+		"mount cgroup2 on /sys/fs/cgroup, or boot with cgroup_enable=memory if it is "
+		"off, or configure `cgroup: best-effort`");
+	return SBX_CGROUP_NONE;
+}
+
+static int
+open_v1_bases(struct sbx_cgroup_hierarchy found[SBX_CGROUP_HIERARCHIES], const char *parent,
+	struct sbx_cgroup_host *host, struct sbx_err *err)
+{
+	int *const bases[SBX_CGROUP_V1_COUNT] = { &host->memory_fd, &host->pids_fd, &host->cpu_fd };
+
+	for (int i = 0; i < SBX_CGROUP_V1_COUNT; i++) {
+		SBX_AUTO_FD top = open(found[i].mount, SBX_CGROUP_DIR);
+
+		if (top < 0)
+			return open_failed("open", found[i].mount, err);
+		*bases[i] = open_base(top, &found[i], parent, 0, err);
+		if (*bases[i] < 0)
+			return -1;
+	}
+	return 0;
+}
+
+static int
+open_bases(const char *parent, struct sbx_cgroup_host *host, struct sbx_err *err)
+{
+	struct sbx_cgroup_hierarchy found[SBX_CGROUP_HIERARCHIES] = { 0 };
+	struct sbx_cgroup_hierarchy *unified = &found[SBX_CGROUP_UNIFIED];
+	SBX_AUTO_FD top = -1;
+	const char *below;
+	int length;
+
+	if (sbx_cgroup_find(found, err) != 0)
+		return -1;
+	if (unified->mount[0] != '\0') {
+		top = open(unified->mount, SBX_CGROUP_DIR);
+		if (top < 0)
+			return open_failed("open", unified->mount, err);
+	} else if (geteuid() == 0) {
+		top = sbx_cgroup_v2_mount();
+		snprintf(unified->mount, FIELD, "(detached)");
+	}
+	host->layout = choose_layout(found, top, err);
+	if (host->layout == SBX_CGROUP_NONE)
+		return -1;
+	if (host->layout != SBX_CGROUP_V2 && open_v1_bases(found, parent, host, err) != 0)
+		return -1;
+	if (top < 0)
+		return 0;
+	host->unified_fd = open_base(top, unified, parent, host->layout == SBX_CGROUP_V2, err);
+	if (host->unified_fd < 0)
+		return -1;
+	below = geteuid() == 0 ? parent : own_below_mount(unified);
+	length = below == NULL ? -1 :
+				 snprintf(host->unified_path, sizeof(host->unified_path), "%s%s",
+					 unified->mount, below);
+	if (length < 0 || (size_t)length >= sizeof(host->unified_path))
+		return sbx_fail(err, SBX_E_UNAVAILABLE, "cgroup %s: path too long", unified->own);
+	return 0;
+}
+
+int
+sbx_cgroup_host_open(const char *parent, struct sbx_cgroup_host *host, struct sbx_err *err)
+{
+	*host = (struct sbx_cgroup_host){
+		.memory_fd = -1, .pids_fd = -1, .cpu_fd = -1, .unified_fd = -1
+	};
+	if (geteuid() == 0 && (!sbx_path_is_clean_absolute(parent) || strcmp(parent, "/") == 0))
+		return sbx_fail(err, SBX_E_CONFIG, "cgroup parent %s is not a clean absolute path",
+			parent);
+	if (open_bases(parent, host, err) == 0)
+		return 0;
+	sbx_cgroup_host_close(host);
+	return -1;
+}
+
+void
+sbx_cgroup_host_close(struct sbx_cgroup_host *host)
+{
+	if (host == NULL)
+		return;
+	sbx_cgroup_close_fd(&host->memory_fd);
+	sbx_cgroup_close_fd(&host->pids_fd);
+	sbx_cgroup_close_fd(&host->cpu_fd);
+	sbx_cgroup_close_fd(&host->unified_fd);
+	host->layout = SBX_CGROUP_NONE;
+}
