@@ -1,0 +1,155 @@
+/*
+ * A mechanism: one way to build an environment and to run commands in it. Tools see only this; what
+ * a mechanism cannot do it refuses by name, and nothing falls back to a weaker one.
+ */
+#ifndef SBX_MECH_MECH_H
+#define SBX_MECH_MECH_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/err.h"
+#include "data/config.h"
+#include "data/spec.h"
+#include "state/env.h"
+#include "state/root.h"
+
+/* What every operation works on; all borrowed from the tool. */
+struct sbx_mech_host {
+	const struct sbx_config *config;
+	const struct sbx_state *state;
+	const char *libexec; /* directory of sbx-init */
+};
+
+/* One primitive of this host, tried by doing it. */
+struct sbx_probe_item {
+	char name[40];
+	int works;
+	int required; /* by this configuration */
+	char detail[160]; /* what was seen */
+	char fix[200]; /* what to do about it; "" if it works */
+};
+#define SBX_PROBE_MAX 40
+struct sbx_probe {
+	struct sbx_probe_item items[SBX_PROBE_MAX];
+	size_t count;
+};
+void sbx_probe_add(struct sbx_probe *probe, const char *name, int works, int required,
+	const char *detail, const char *fix);
+
+/* A command to start. All borrowed; the descriptors stay the caller's and are duplicated. */
+struct sbx_mech_command {
+	char *const *argv; /* at least one */
+	char *const *envp;
+	const char *cwd; /* inside; NULL: the workspace */
+	int stdin_fd, stdout_fd, stderr_fd;
+};
+
+enum sbx_mech_event_kind {
+	SBX_EVENT_STARTED = 1,
+	SBX_EVENT_START_FAILED, /* nothing of it runs */
+	SBX_EVENT_EXITED, /* its first process ended; descendants may live until finish() */
+	SBX_EVENT_OOM, /* the memory limit struck; on some hosts the rest still has to be killed */
+	SBX_EVENT_RESTARTED, /* ended because another command's kill took the whole environment */
+	SBX_EVENT_LOST, /* the environment died; no more events */
+};
+struct sbx_mech_event {
+	enum sbx_mech_event_kind kind;
+	uint32_t id; /* as start() answered; 0 for LOST */
+	int status; /* EXITED: as wait(2) */
+	int error; /* START_FAILED: errno */
+	char stage[24]; /* START_FAILED: "execve", "chdir", ... */
+};
+
+struct sbx_mech_usage {
+	uint64_t cpu_us, peak_memory_bytes;
+	uint64_t oom_kills, pids_hits;
+	int exact; /* of this command alone */
+	int has_memory; /* peak_memory_bytes means something */
+	int left_over; /* descendants were still running and were killed */
+};
+
+struct sbx_session; /* a tool's hold on a live environment; each mechanism has its own */
+
+struct sbx_mech {
+	const char *name;
+	int shares_kernel; /* production only with accept_shared_kernel */
+	int evaluation_only; /* and the only one that takes storage: memory */
+	int development_only; /* rejected in production */
+
+	/* Try each primitive that provision() would need. Never fails: what does not work is an item. */
+	void (*probe)(const struct sbx_mech_host *host, struct sbx_probe *probe);
+
+	/*
+	 * Build the environment and leave it running: env is locked, its spec and a record in state
+	 * `provisioning` are written. Fills uid, gid, slot, init_*, cgroup_*, enforced; runs the
+	 * self-test. On failure everything that was made is torn down again.
+	 */
+	int (*provision)(const struct sbx_mech_host *host, const struct sbx_env *env,
+		const struct sbx_spec *spec, struct sbx_env_record *record, struct sbx_err *err);
+
+	/* Tear down every part, even if one fails (first error kept). Idempotent, env is locked; what
+	 * is on disk below env/<id>/ is left to sbx_env_remove(). */
+	int (*destroy)(const struct sbx_mech_host *host, const struct sbx_env *env,
+		const struct sbx_env_record *record, struct sbx_err *err);
+
+	/* Whether it lives; and what it uses now, for lists (zeros where unknown). */
+	int (*alive)(const struct sbx_env_record *record);
+	int (*totals)(const struct sbx_mech_host *host, const struct sbx_env_record *record,
+		uint64_t *memory_bytes, uint64_t *pids);
+
+	/* Attach to a live environment. SBX_E_NOT_FOUND / SBX_E_UNAVAILABLE if it is not alive. */
+	int (*open)(const struct sbx_mech_host *host, const struct sbx_env *env,
+		const struct sbx_env_record *record, struct sbx_session **session,
+		struct sbx_err *err);
+	/* Ends what this session started and closes. NULL is fine. */
+	void (*close)(struct sbx_session *session);
+
+	/* Readable (EPOLLIN) when next() has something. Borrowed from the session. */
+	int (*fd)(const struct sbx_session *session);
+	/* Ask for a command; STARTED or START_FAILED follows as an event with this id. */
+	int (*start)(struct sbx_session *session, const struct sbx_mech_command *command,
+		uint32_t *id, struct sbx_err *err);
+	/* The next event: 1, or 0 when there is none now. Never blocks. Losing the environment is the
+	 * event LOST, not an error. */
+	int (*next)(struct sbx_session *session, struct sbx_mech_event *event);
+	/*
+	 * Kill every process of the command. *restarted is set where that took all commands of the
+	 * environment. EXITED follows if the first process lived.
+	 */
+	int (*kill)(struct sbx_session *session, uint32_t id, int *restarted, struct sbx_err *err);
+	/*
+	 * After EXITED (or START_FAILED): end what is left of the command, wait until nothing is (at
+	 * most 2 s; SBX_E_BUSY names what stays), read its counters and forget it.
+	 */
+	int (*finish)(struct sbx_session *session, uint32_t id, struct sbx_mech_usage *usage,
+		struct sbx_err *err);
+};
+
+extern const struct sbx_mech sbx_mech_native;
+extern const struct sbx_mech sbx_mech_fake;
+
+/* By name; SBX_E_UNCONFIGURED for microvm, SBX_E_BAD_REQUEST for a name nobody has. */
+const struct sbx_mech *sbx_mech_find(const char *name, struct sbx_err *err)
+	__attribute__((warn_unused_result));
+
+/*
+ * The rules of deployment, as one table: which mechanism may run where, with which storage, before
+ * anything is built. SBX_E_DENIED or SBX_E_UNCONFIGURED that says which rule. *warning is set (static
+ * text, else NULL) where a choice has to be logged.
+ */
+int sbx_mech_rules(const struct sbx_mech *mech, const struct sbx_config *config, int storage_memory,
+	const char **warning, struct sbx_err *err) __attribute__((warn_unused_result));
+
+/* The same by name, for a mechanism that this version only knows; an unknown name is
+ * SBX_E_BAD_REQUEST. A tool asks this before sbx_mech_find(), so that a rule answers first. */
+int sbx_mech_rules_by_name(const char *name, const struct sbx_config *config, int storage_memory,
+	const char **warning, struct sbx_err *err) __attribute__((warn_unused_result));
+
+/* The known names in the table's order, built or not; NULL past the last. */
+const char *sbx_mech_name(size_t index);
+
+/* A layer that is on, for `enforced`; asserts room. */
+void sbx_mech_enforced(struct sbx_env_record *record, const char *layer);
+
+#endif
