@@ -1,0 +1,131 @@
+/*
+ * What is asked: which environment, by its id or by the record that sbx-provision printed, and which
+ * command. Reads stdin only where the operand is "-", and of it only the first line.
+ */
+#include "exec.h"
+
+#include <string.h>
+#include <unistd.h>
+
+#include "base/scoped.h"
+#include "data/errors.h"
+#include "data/json.h"
+
+/* execve(2): MAX_ARG_STRLEN is 131,072 with the NUL on pages of 4 KiB. */
+#define ARGUMENT_MAX 131071
+#define READ_PIECE 4096
+
+/* The first line of stdin, without its newline. */
+static int
+read_line(struct sbx_buf *line, struct sbx_err *err)
+{
+	const char *newline = NULL;
+	char *room;
+	ssize_t n;
+
+	while (newline == NULL) {
+		room = sbx_buf_reserve(line, READ_PIECE);
+		if (room == NULL)
+			return sbx_buf_check(line, "the record on standard input", err);
+		n = read(STDIN_FILENO, room, READ_PIECE);
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n < 0)
+			return sbx_fail_sys(err, SBX_E_IO, "standard input");
+		if (n == 0)
+			return 0;
+		sbx_buf_commit(line, (size_t)n);
+		newline = memchr(room, '\n', (size_t)n);
+	}
+	line->length = (size_t)(newline - line->data);
+	line->data[line->length] = '\0';
+	return 0;
+}
+
+/* The environment out of a record; an error record is the answer already and goes on as it is. */
+static int
+read_record(struct exec_request *request, struct sbx_err *err)
+{
+	SBX_AUTO_BUF line = SBX_BUF_INIT(SBX_JSON_LINE_MAX);
+	SBX_AUTO_JSON doc = NULL;
+	SBX_AUTO_FREE char *id = NULL;
+	struct sbx_json root;
+
+	if (read_line(&line, err) < 0)
+		return -1;
+	if (line.length == 0)
+		return sbx_fail(err, SBX_E_BAD_REQUEST,
+			"standard input holds no env record; did sbx-provision fail?");
+	doc = sbx_json_parse(line.data, line.length, err);
+	if (doc == NULL)
+		return sbx_fail_wrap(err, "env record on standard input");
+	root = sbx_json_root(doc);
+	if (sbx_error_from_record(root, err)) {
+		sbx_buf_init(&request->upstream, line.length + 1);
+		if (sbx_buf_add(&request->upstream, line.data, line.length) < 0 ||
+			sbx_buf_add_char(&request->upstream, '\n') < 0)
+			sbx_buf_clear(&request->upstream);
+		return -1;
+	}
+	if (!sbx_json_string_is(sbx_json_get(root, "type"), "env"))
+		return sbx_fail(err, SBX_E_BAD_REQUEST,
+			"standard input: not a record of type \"env\"");
+	if (sbx_json_string(sbx_json_get(root, "env"), "env", SBX_ENV_ID_SIZE, &id, err) < 0)
+		return -1;
+	if (!sbx_spec_is_env_id(id))
+		return sbx_fail(err, SBX_E_BAD_REQUEST, "env: \"%s\" is not an environment's id",
+			id);
+	memcpy(request->env_id, id, SBX_ENV_ID_SIZE);
+	return 0;
+}
+
+static int
+check_argv(char *const *argv, struct sbx_err *err)
+{
+	size_t length;
+
+	for (size_t i = 0; argv[i] != NULL; i++) {
+		length = strlen(argv[i]);
+		if (length <= ARGUMENT_MAX)
+			continue;
+		sbx_fail(err, SBX_E_BAD_REQUEST,
+			"argument %zu has %zu bytes; the kernel takes at most %d in one", i, length,
+			ARGUMENT_MAX);
+		return sbx_fail_hint(err, "pass it through --stdin or a file in the workspace");
+	}
+	return 0;
+}
+
+int
+exec_intake(const struct exec_options *options, char **operands, struct exec_request *request,
+	struct sbx_err *err)
+{
+	if (exec_options_check(options, err) < 0)
+		return -1;
+	if (operands[0] == NULL)
+		return sbx_fail(err, SBX_E_USAGE, "no environment is named");
+	if (operands[1] == NULL || strcmp(operands[1], "--") != 0)
+		return sbx_fail(err, SBX_E_USAGE,
+			"the environment has to be followed by -- and the command");
+	if (operands[2] == NULL)
+		return sbx_fail(err, SBX_E_USAGE, "no command after --");
+	request->argv = operands + 2;
+	if (check_argv(request->argv, err) < 0)
+		return -1;
+	request->from_stdin = strcmp(operands[0], "-") == 0;
+	if (request->from_stdin)
+		return read_record(request, err);
+	if (!sbx_spec_is_env_id(operands[0])) {
+		sbx_fail(err, SBX_E_BAD_REQUEST, "\"%.64s\" is not an environment's id",
+			operands[0]);
+		return sbx_fail_hint(err, "sbx-provision prints it as .env, sbx-reap --list too");
+	}
+	memcpy(request->env_id, operands[0], SBX_ENV_ID_SIZE);
+	return 0;
+}
+
+void
+exec_request_done(struct exec_request *request)
+{
+	sbx_buf_done(&request->upstream);
+}

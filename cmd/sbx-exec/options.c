@@ -1,0 +1,86 @@
+/*
+ * The command line of sbx-exec as one table: it parses, prints --help, and is compared with the
+ * manual page. Knows nothing of environments.
+ */
+#include "exec.h"
+
+#include <string.h>
+
+#define OUTPUT_BYTES_MAX (256 * 1024)
+#define TIMEOUT_MS_MAX (UINT64_C(366) * 24 * 3600 * 1000)
+
+#define AT(member) offsetof(struct exec_options, member)
+
+static const struct sbx_opt table[] = {
+	{ .name = "", .kind = SBX_OPT_HEAD, .help = "The command" },
+	{ .name = "timeout",
+		.kind = SBX_OPT_DURATION,
+		.argument = "DURATION",
+		.offset = AT(timeout_ms),
+		.min = 1,
+		.max = TIMEOUT_MS_MAX,
+		.help = "end it after that; at most the environment's wall_time" },
+	{ .name = "stdin",
+		.kind = SBX_OPT_STRING,
+		.argument = "-|FILE|@TEXT",
+		.offset = AT(stdin_from),
+		.help = "its standard input (default: empty; with --raw: ours)" },
+	{ .name = "cwd",
+		.kind = SBX_OPT_STRING,
+		.argument = "DIR",
+		.offset = AT(cwd),
+		.help = "start it there, inside; relative to the workspace" },
+	{ .name = "env",
+		.kind = SBX_OPT_LIST,
+		.argument = "NAME=VALUE",
+		.offset = AT(env),
+		.help = "set a variable; may be repeated" },
+	{ .name = "", .kind = SBX_OPT_HEAD, .help = "The answer" },
+	{ .name = "output-bytes",
+		.kind = SBX_OPT_SIZE,
+		.argument = "SIZE",
+		.offset = AT(output_bytes),
+		.min = 1,
+		.max = OUTPUT_BYTES_MAX,
+		.help = "keep so much of each output, its head and tail" },
+	{ .name = "exit-code",
+		.kind = SBX_OPT_FLAG,
+		.offset = AT(exit_code),
+		.help = "exit as the command did" },
+	{ .name = "raw",
+		.kind = SBX_OPT_FLAG,
+		.offset = AT(raw),
+		.help = "no record: pass its bytes through and exit as it did" },
+	SBX_OPT_COMMON(struct exec_options, common),
+	{ .name = NULL },
+};
+
+static const char *const usage[] = {
+	"[options] ENV -- COMMAND [ARGUMENT...]",
+	"[options] - -- COMMAND [ARGUMENT...]",
+	NULL,
+};
+
+const struct sbx_tool_about exec_about = {
+	.name = "sbx-exec",
+	.usage = usage,
+	.table = table,
+	.common_offset = AT(common),
+};
+
+int
+exec_options_check(const struct exec_options *options, struct sbx_err *err)
+{
+	if (options->raw && options->output_bytes != 0)
+		return sbx_fail(err, SBX_E_USAGE,
+			"--output-bytes bounds a record, and --raw writes none");
+	if (options->cwd != NULL && options->cwd[0] == '\0')
+		return sbx_fail(err, SBX_E_USAGE, "--cwd: empty");
+	if (options->stdin_from != NULL && options->stdin_from[0] == '\0')
+		return sbx_fail(err, SBX_E_USAGE, "--stdin: empty (\"@\" is an empty text)");
+	for (size_t i = 0; i < options->env.count; i++)
+		if (strchr(options->env.items[i], '=') == NULL)
+			return sbx_fail(err, SBX_E_USAGE, "--env: \"%.64s\" is not NAME=VALUE",
+				options->env.items[i]);
+	return 0;
+}

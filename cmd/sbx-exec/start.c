@@ -1,0 +1,146 @@
+/*
+ * Start the command: pipes of its own for all three streams (none of our descriptors ever becomes
+ * its own), our hold on the environment, the request. From here to exec_run_stop() the signals that
+ * end us are held.
+ */
+#include "exec.h"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/fd.h"
+#include "base/scoped.h"
+
+#define STREAM_COUNT 3
+
+/* The command's ends of its three streams. */
+struct ends {
+	int fd[STREAM_COUNT];
+};
+
+static void
+close_ends(struct ends *ends)
+{
+	for (int i = 0; i < STREAM_COUNT; i++)
+		sbx_scoped_close(&ends->fd[i]);
+}
+
+void
+exec_run_init(struct exec_run *run)
+{
+	*run = (struct exec_run){ .ends = { -1, -1, -1 } };
+	run->feed.fd = run->feed.source.fd = -1;
+	for (int i = 0; i < 2; i++)
+		run->streams[i].fd = run->streams[i].outer.fd = -1;
+}
+
+int
+exec_run_open(const struct exec_options *options, const struct exec_request *request,
+	const struct exec_plan *plan, struct exec_run *run, struct sbx_err *err)
+{
+	if (exec_feed_open(options, request->from_stdin, &run->feed, err) < 0)
+		return -1;
+	for (int i = 0; i < 2; i++)
+		if (exec_stream_open(&run->streams[i], options->raw ? i + 1 : -1,
+			    plan->output_bytes, err) < 0)
+			return -1;
+	return 0;
+}
+
+/*
+ * One pipe, our end non-blocking. It is the command's user who owns it, so that /dev/stdout can be
+ * opened inside; where we may not give it away, it is that user who runs us.
+ */
+static int
+make_pipe(const struct sbx_env_record *record, int ours_is_read, int *ours, int *theirs,
+	struct sbx_err *err)
+{
+	int fds[2];
+
+	if (pipe2(fds, O_CLOEXEC) < 0)
+		return sbx_fail_sys(err, SBX_E_UNAVAILABLE, "pipe");
+	*ours = fds[ours_is_read ? 0 : 1];
+	*theirs = fds[ours_is_read ? 1 : 0];
+	if (sbx_fd_nonblock(*ours, 1) < 0)
+		return sbx_fail_sys(err, SBX_E_UNAVAILABLE, "pipe");
+	if (record->uid >= 0 && geteuid() == 0 &&
+		fchown(*theirs, (uid_t)record->uid, (gid_t)record->gid) < 0)
+		return sbx_fail_sys(err, SBX_E_UNAVAILABLE, "give a pipe to uid %lld",
+			(long long)record->uid);
+	return 0;
+}
+
+static int
+make_ends(struct exec_run *run, const struct sbx_env_record *record, struct ends *theirs,
+	struct sbx_err *err)
+{
+	if (run->feed.wanted) {
+		if (make_pipe(record, 0, &run->ends[0], &theirs->fd[0], err) < 0)
+			return -1;
+	} else {
+		theirs->fd[0] = open("/dev/null", O_RDONLY | O_CLOEXEC);
+		if (theirs->fd[0] < 0)
+			return sbx_fail_sys(err, SBX_E_UNAVAILABLE, "open /dev/null");
+	}
+	for (int i = 1; i < STREAM_COUNT; i++)
+		if (make_pipe(record, 1, &run->ends[i], &theirs->fd[i], err) < 0)
+			return -1;
+	return 0;
+}
+
+int
+exec_start(const struct exec_request *request, const struct exec_target *target,
+	const struct exec_plan *plan, const char *cwd, struct exec_run *run, struct sbx_err *err)
+{
+	__attribute__((cleanup(close_ends))) struct ends theirs = { { -1, -1, -1 } };
+	struct sbx_mech_command command = {
+		.argv = request->argv,
+		.envp = plan->variables.items,
+		.cwd = cwd,
+	};
+
+	run->mech = target->mech;
+	run->asked_us = sbx_clock_mono_us();
+	exec_signals_hold(&run->held);
+	run->holding = 1;
+	run->loop = sbx_loop_make(err);
+	if (run->loop == NULL || make_ends(run, &target->record, &theirs, err) < 0)
+		return -1;
+	command.stdin_fd = theirs.fd[0];
+	command.stdout_fd = theirs.fd[1];
+	command.stderr_fd = theirs.fd[2];
+	if (run->mech->open(&target->tool.host, &target->env, &target->record, &run->session, err) <
+		0)
+		return -1;
+	return run->mech->start(run->session, &command, &run->id, err);
+}
+
+void
+exec_run_stop(struct exec_run *run)
+{
+	exec_feed_stop(&run->feed);
+	for (int i = 0; i < 2; i++)
+		exec_stream_stop(&run->streams[i]);
+	sbx_loop_free(run->loop);
+	run->loop = NULL;
+	if (run->session != NULL)
+		run->mech->close(run->session);
+	run->session = NULL;
+	for (int i = 0; i < STREAM_COUNT; i++) {
+		sbx_scoped_close(&run->ends[i]);
+		run->ends[i] = -1;
+	}
+	if (run->holding)
+		exec_signals_release(&run->held);
+	run->holding = 0;
+}
+
+void
+exec_run_close(struct exec_run *run)
+{
+	exec_run_stop(run);
+	exec_feed_close(&run->feed);
+	for (int i = 0; i < 2; i++)
+		exec_stream_close(&run->streams[i]);
+}

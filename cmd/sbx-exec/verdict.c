@@ -1,0 +1,230 @@
+/*
+ * What became of the command: judged once, from what was seen and counted, and then said, as a
+ * record, as an exit status, or both. A status that nobody saw is "lost", never success.
+ */
+#include "exec.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "data/errors.h"
+#include "data/json.h"
+
+#define STATUS_OURS 125 /* a failure of ours, where the status is the command's */
+#define STATUS_NOT_EXECUTABLE 126
+#define STATUS_NOT_FOUND 127
+
+/* A result with the storage that it borrows. */
+struct verdict {
+	struct sbx_result result;
+	const char *enforced[SBX_ENV_LAYERS_MAX + 1];
+	char error[128];
+};
+
+/* As a shell says why a program did not start. */
+static int
+start_status(const struct exec_outcome *outcome)
+{
+	if (strcmp(outcome->stage, "execve") != 0)
+		return STATUS_OURS;
+	switch (outcome->start_error) {
+	case ENOENT:
+		return STATUS_NOT_FOUND;
+	case EACCES:
+	case EPERM:
+	case ENOEXEC:
+	case EISDIR:
+	case ENOTDIR:
+	case ELOOP:
+	case ENAMETOOLONG:
+	case ETXTBSY:
+	case ELIBBAD:
+	case EINVAL:
+	case E2BIG:
+		return STATUS_NOT_EXECUTABLE;
+	default:
+		return STATUS_OURS;
+	}
+}
+
+static void
+judge_end(const struct exec_outcome *outcome, struct verdict *verdict)
+{
+	struct sbx_result *result = &verdict->result;
+
+	result->exit_code = -1;
+	result->oom = outcome->oom || (outcome->has_usage && outcome->usage.oom_kills > 0);
+	if (outcome->lost) {
+		result->reason = SBX_REASON_LOST;
+		return;
+	}
+	if (outcome->restarted) {
+		result->reason = SBX_REASON_RESTARTED;
+		return;
+	}
+	if (outcome->start_error != 0) {
+		result->reason = SBX_REASON_START_FAILED;
+		result->exit_code = start_status(outcome);
+		snprintf(verdict->error, sizeof(verdict->error), "%s: %s", outcome->stage,
+			strerror(outcome->start_error));
+		result->error = verdict->error;
+		return;
+	}
+	if (WIFSIGNALED(outcome->status))
+		result->signal = WTERMSIG(outcome->status);
+	else
+		result->exit_code = WEXITSTATUS(outcome->status);
+	if (outcome->forced != SBX_REASON_EXITED)
+		result->reason = outcome->forced;
+	else if (result->signal == SIGKILL && result->oom)
+		result->reason = SBX_REASON_MEMORY;
+	else
+		result->reason = result->signal != 0 ? SBX_REASON_SIGNAL : SBX_REASON_EXITED;
+}
+
+static void
+judge_limit(const struct exec_target *target, const struct exec_plan *plan,
+	const struct exec_outcome *outcome, struct sbx_result *result)
+{
+	const struct sbx_limits *limits = &target->record.limits;
+
+	if (result->reason == SBX_REASON_TIMEOUT) {
+		result->limit = "wall_time";
+		result->limit_value = plan->limit_ms;
+	} else if (result->oom) {
+		result->limit = "memory";
+		result->limit_value = limits->memory_bytes;
+	} else if (outcome->has_usage && outcome->usage.pids_hits > 0) {
+		result->limit = "pids";
+		result->limit_value = limits->pids;
+	}
+}
+
+static uint64_t
+between(int64_t from_us, int64_t to_us)
+{
+	return to_us > from_us ? (uint64_t)(to_us - from_us) : 0;
+}
+
+static void
+judge_cost(const struct exec_run *run, const struct exec_outcome *outcome, int64_t began_us,
+	struct sbx_result *result)
+{
+	int64_t started_us = outcome->started_us != 0 ? outcome->started_us : outcome->ended_us;
+
+	result->start_us = between(run->asked_us, started_us);
+	result->run_us = between(started_us, outcome->ended_us);
+	result->total_us = between(began_us, sbx_clock_mono_us());
+	result->wall_ms = result->run_us / 1000;
+	result->has_usage = outcome->has_usage;
+	result->cpu_ms = outcome->usage.cpu_us / 1000;
+	result->peak_memory_bytes = outcome->usage.has_memory ? outcome->usage.peak_memory_bytes :
+								0;
+	result->usage_exact = outcome->usage.exact;
+	result->killed = outcome->usage.left_over != 0;
+	result->pipes_held = outcome->pipes_held;
+	result->restarted = outcome->kill_restarted || outcome->restarted;
+}
+
+/* For a person: what struck, and what raises it. */
+static void
+tell_limits(const struct exec_options *options, const struct sbx_result *result)
+{
+	static const struct {
+		const char *limit, *raised_by;
+	} texts[] = {
+		{ "wall_time", "--timeout, up to limits.wall_time of the spec" },
+		{ "memory", "limits.memory of the spec" },
+		{ "pids", "limits.pids of the spec" },
+	};
+
+	for (size_t i = 0; result->limit != NULL && i < sizeof(texts) / sizeof(texts[0]); i++)
+		if (strcmp(result->limit, texts[i].limit) == 0)
+			sbx_log(SBX_LOG_WARN, "the command met its limit of %s; it is raised by %s",
+				result->limit, texts[i].raised_by);
+	if (!options->raw &&
+		(result->out.bytes > result->out.kept || result->err.bytes > result->err.kept))
+		sbx_log(SBX_LOG_WARN, "not all output was kept; --output-bytes keeps more");
+}
+
+/* With --raw nothing else tells why there is no status of the command's own. */
+static int
+answer_raw(const struct exec_run *run, const char *program, const struct sbx_result *result)
+{
+	if (result->reason == SBX_REASON_START_FAILED)
+		sbx_log(SBX_LOG_ERROR, "start %s: %s", program, result->error);
+	else if (result->reason == SBX_REASON_LOST || result->reason == SBX_REASON_RESTARTED)
+		sbx_log(SBX_LOG_ERROR, "the environment was %s while the command ran",
+			sbx_reason_names[result->reason]);
+	for (int i = 0; i < 2; i++) {
+		if (run->streams[i].failure.code == SBX_OK)
+			continue;
+		sbx_log_err(&run->streams[i].failure);
+		return STATUS_OURS;
+	}
+	return sbx_result_status(result);
+}
+
+static int
+answer_record(const struct sbx_result *result, struct sbx_err *err)
+{
+	SBX_AUTO_BUF line = SBX_BUF_INIT(SBX_JSON_LINE_MAX);
+
+	if (sbx_result_record(result, &line, err) == 0 && sbx_tool_print(&line, err) == 0)
+		return 0;
+	err->executed = SBX_EXECUTED_YES;
+	return -1;
+}
+
+int
+exec_answer(const struct exec_options *options, const struct exec_request *request,
+	const struct exec_target *target, const struct exec_plan *plan, struct exec_run *run,
+	const struct exec_outcome *outcome, int64_t began_us, struct sbx_err *err)
+{
+	struct verdict verdict = { .result = { .env = request->env_id, .argv = request->argv } };
+	struct sbx_result *result = &verdict.result;
+	int by_command = options->raw || options->exit_code;
+	int status = 0;
+
+	for (size_t i = 0; i < target->record.enforced_count; i++)
+		verdict.enforced[i] = target->record.enforced[i];
+	result->enforced = verdict.enforced;
+	judge_end(outcome, &verdict);
+	judge_limit(target, plan, outcome, result);
+	judge_cost(run, outcome, began_us, result);
+	sbx_excerpt_finish(&run->streams[0].excerpt, &result->out);
+	sbx_excerpt_finish(&run->streams[1].excerpt, &result->err);
+	if (isatty(STDERR_FILENO))
+		tell_limits(options, result);
+	if (by_command)
+		status = sbx_result_status(result);
+	if (options->raw)
+		status = answer_raw(run, request->argv[0], result);
+	else if (answer_record(result, err) < 0)
+		return -1;
+	if (outcome->trouble.code == SBX_OK)
+		return status;
+	sbx_log_err(&outcome->trouble);
+	return by_command ? STATUS_OURS : sbx_code_exit(outcome->trouble.code);
+}
+
+int
+exec_fail(const struct exec_options *options, const struct exec_request *request,
+	const struct sbx_err *err)
+{
+	int status = sbx_code_exit(err->code);
+
+	if (options->raw)
+		sbx_log_err(err);
+	else if (request->upstream.length == 0)
+		status = sbx_tool_fail(err, NULL);
+	else if (sbx_tool_print(&request->upstream, NULL) < 0) /* who failed has said why */
+		sbx_log_err(err);
+	if ((options->raw || options->exit_code) && err->code != SBX_E_USAGE)
+		return STATUS_OURS;
+	return status;
+}

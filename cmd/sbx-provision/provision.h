@@ -1,0 +1,61 @@
+/*
+ * sbx-provision: a spec in, an environment and its record out. The flow: options, input, claim,
+ * build; or probe, which builds nothing.
+ */
+#ifndef SBX_PROVISION_H
+#define SBX_PROVISION_H
+
+#include "base/err.h"
+#include "base/opt.h"
+#include "data/spec.h"
+#include "mech/mech.h"
+#include "mech/tool.h"
+#include "state/env.h"
+
+struct provision_options {
+	struct sbx_opt_common common;
+	int probe, table;
+	const char *spec; /* a file, "-": stdin */
+	/* The spec by options; texts, since one reader checks them all. NULL: not given. */
+	const char *tenant, *run, *epoch, *mechanism, *image, *storage, *proc, *expires, *tmp_bytes,
+		*fake_script;
+	const char *memory, *cpus, *pids, *timeout, *workspace_bytes, *workspace_inodes;
+	int debug;
+	struct sbx_opt_list env;
+};
+
+extern const struct sbx_tool_about provision_about;
+
+/* One provision on its way; borrows the tool and the spec. */
+struct provision_job {
+	const struct sbx_tool *tool;
+	const struct sbx_spec *spec;
+	const struct sbx_mech *mech;
+	int64_t started_us; /* when main began */
+	int64_t now_wall_ms, expires_ms; /* of the environment, should it be made now */
+	char id[SBX_ENV_ID_SIZE];
+	struct sbx_env env; /* locked from claim on */
+	struct sbx_env_record record;
+};
+
+/* input.c: the spec, from the options, a file or stdin. The caller calls sbx_spec_done() always. */
+int provision_input(const struct provision_options *options, const struct sbx_config *config,
+	struct sbx_spec *spec, struct sbx_err *err) __attribute__((warn_unused_result));
+
+/*
+ * claim.c: lock the environment of the job's id. 1: it is ready already and its record filled in;
+ * 0: it is ours to make, nothing of it exists but the locked directory. Waits up to 60 s for one
+ * that provisions or releases it. SBX_E_CONFLICT, SBX_E_RELEASING, SBX_E_EXPIRED, SBX_E_CANCELLED.
+ */
+int provision_claim(struct provision_job *job, struct sbx_err *err)
+	__attribute__((warn_unused_result));
+
+/* build.c: everything, from the spec to the record on stdout. On failure nothing is left. */
+int provision_build(const struct sbx_tool *tool, const struct sbx_spec *spec, int64_t started_us,
+	struct sbx_err *err) __attribute__((warn_unused_result));
+
+/* probe.c: try every mechanism; *works says whether the configured one can be used. */
+int provision_probe(const struct sbx_tool *tool, int table, int *works, struct sbx_err *err)
+	__attribute__((warn_unused_result));
+
+#endif
