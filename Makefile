@@ -8,8 +8,8 @@
 #	make V=1		show whole commands
 #
 # A new file is found by its place: lib/<room>/*.c, cmd/<tool>/*.c, test/unit/test_*.c,
-# test/fuzz/fuzz_*.c, test/hostile/*.c, test/bench/*.c, contrib/examples/*.c, man/*.[1-8],
-# etc/*.yaml. Guests (hostile, examples) are static, as they run in any image.
+# test/fuzz/fuzz_*.c, test/hostile/*.c, test/gvisor/*.c, test/bench/*.c, contrib/examples/*.c,
+# man/*.[1-8], etc/*.yaml. Guests (hostile, gvisor, examples) are static: they run in any image.
 
 VERSION = 0.1.0
 
@@ -104,7 +104,7 @@ CMD_SRC = $(sort $(wildcard cmd/*/*.c))
 TOOLS = $(patsubst cmd/%/main.c,%,$(sort $(wildcard cmd/*/main.c)))
 UNIT_SRC = $(sort $(wildcard test/unit/test_*.c))
 FUZZ_SRC = $(sort $(wildcard test/fuzz/fuzz_*.c))
-HOSTILE_SRC = $(sort $(wildcard test/hostile/*.c contrib/examples/*.c))
+HOSTILE_SRC = $(sort $(wildcard test/hostile/*.c test/gvisor/*.c contrib/examples/*.c))
 BENCH_SRC = $(sort $(wildcard test/bench/*.c))
 HEADERS = $(sort $(wildcard lib/*/*.h cmd/*/*.h test/*/*.h))
 
@@ -284,6 +284,7 @@ lint-analyzer: $(patsubst %.c,$(B)/analyze/%.o,$(LIB_SRC) $(CMD_SRC))
 install: all
 	install -d $(DESTDIR)$(bindir) $(DESTDIR)$(libexecdir) $(DESTDIR)$(sysconfdir)/sbx
 	$(if $(HOST_TOOLS),install -m 0755 $(HOST_TOOLS:%=$(B)/%) $(DESTDIR)$(bindir))
+	install -m 0755 contrib/sbx-run $(DESTDIR)$(bindir)
 	$(if $(STATIC_TOOLS),install -m 0111 $(STATIC_TOOLS:%=$(B)/static/%) \
 		$(DESTDIR)$(libexecdir))
 	@for page in $(wildcard man/*.[1-8]); do \

@@ -8,8 +8,6 @@
  * Deliver: the pipes hold what was written before that. Nothing writes any more, so reading is no
  * wait; only our own stdout may be slow. A command that ended by itself has it all delivered, one
  * that we killed does not outlive its limit by more than 2 s.
- *
- * A killed command is waited for like any other; that it does not end is a failure of ours.
  */
 #include "exec.h"
 
@@ -88,6 +86,15 @@ on_limit(void *arg)
 	end_by(pump, pump->plan->overrun);
 }
 
+static void
+arm_limit(struct pump *pump)
+{
+	int64_t limit_us = (int64_t)pump->plan->limit_ms * 1000;
+
+	sbx_loop_cancel(pump->run->loop, pump->limit);
+	pump->limit = sbx_loop_at(pump->run->loop, sbx_clock_mono_us() + limit_us, on_limit, pump);
+}
+
 /* The second signal does not wait for anything. */
 static void
 on_signal(void *arg, const struct signalfd_siginfo *info)
@@ -106,13 +113,12 @@ static void
 on_drain_idle(void *arg)
 {
 	struct pump *pump = arg;
-	int64_t now = sbx_clock_mono_us();
 	int64_t next = pump->moved_us + DRAIN_IDLE_US;
 
 	pump->guard = NULL;
 	if (next > pump->drain_until_us)
 		next = pump->drain_until_us;
-	if (now < next) {
+	if (sbx_clock_mono_us() < next) {
 		pump->guard = sbx_loop_at(pump->run->loop, next, on_drain_idle, pump);
 		return;
 	}
@@ -150,8 +156,7 @@ on_moved(void *arg)
 {
 	struct pump *pump = arg;
 
-	if (pump->step == DRAINING)
-		pump->moved_us = sbx_clock_mono_us();
+	pump->moved_us = sbx_clock_mono_us();
 	if (pump->step != RUNNING && both_over(pump))
 		sbx_loop_stop(pump->run->loop);
 }
@@ -164,6 +169,9 @@ take_event(struct pump *pump, const struct sbx_mech_event *event)
 	switch (event->kind) {
 	case SBX_EVENT_STARTED:
 		outcome->started_us = sbx_clock_mono_us();
+		/* Starting it, bounded as much, is not taken from its time. */
+		if (pump->limit != NULL && pump->plan->overrun == SBX_REASON_TIMEOUT)
+			arm_limit(pump);
 		return;
 	case SBX_EVENT_START_FAILED:
 		outcome->start_error = event->error;
@@ -210,7 +218,6 @@ static int
 watch(struct pump *pump, struct sbx_err *err)
 {
 	struct exec_run *run = pump->run;
-	int64_t limit_us = sbx_clock_mono_us() + (int64_t)pump->plan->limit_ms * 1000;
 
 	if (sbx_loop_signals(run->loop, &run->held, on_signal, pump, err) < 0)
 		return -1;
@@ -225,7 +232,7 @@ watch(struct pump *pump, struct sbx_err *err)
 		pump, err);
 	if (pump->events == NULL)
 		return -1;
-	pump->limit = sbx_loop_at(run->loop, limit_us, on_limit, pump);
+	arm_limit(pump);
 	return 0;
 }
 

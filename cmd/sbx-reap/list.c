@@ -147,8 +147,9 @@ print(const struct sbx_tool *tool, char (*ids)[SBX_ENV_ID_SIZE], size_t count, i
 	struct row row;
 
 	if (table)
-		sbx_buf_printf(&out, "%-27s  %-12s %-5s %-9s %5s %7s %10s %5s  %s\n", "ENV", "STATE",
-			"ALIVE", "MECHANISM", "AGE", "EXPIRES", "MEMORY", "PIDS", "TENANT/RUN/EPOCH");
+		sbx_buf_printf(&out, "%-27s  %-12s %-5s %-9s %5s %7s %10s %5s  %s\n", "ENV",
+			"STATE", "ALIVE", "MECHANISM", "AGE", "EXPIRES", "MEMORY", "PIDS",
+			"TENANT/RUN/EPOCH");
 	for (size_t i = 0; i < count; i++) {
 		if (!look(tool, ids[i], &row))
 			continue;

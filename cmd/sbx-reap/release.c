@@ -9,18 +9,16 @@
 #include "data/json_out.h"
 #include "mech/teardown.h"
 #include "reap.h"
-#include "state/slot.h"
 
 #define WAIT_MS 60000
 
 /*
  * The record, or what has to be assumed without one. Nothing is made before state.json, so where it
  * is missing there is only a directory; where it is damaged, the configured mechanism finds its own
- * objects by the id, and the slot file names the environment.
+ * objects by the id, and so does the slot.
  */
 static int
-read_record(const struct sbx_tool *tool, const struct sbx_env *env, struct sbx_env_record *record,
-	struct sbx_err *err)
+read_record(const struct sbx_env *env, struct sbx_env_record *record, struct sbx_err *err)
 {
 	struct sbx_err damaged = { 0 };
 
@@ -34,9 +32,7 @@ read_record(const struct sbx_tool *tool, const struct sbx_env *env, struct sbx_e
 	memset(record, 0, sizeof(*record));
 	memcpy(record->id, env->id, sizeof(env->id));
 	record->slot = record->uid = record->gid = -1;
-	if (damaged.code == SBX_E_NOT_FOUND)
-		return 0;
-	return sbx_slot_take(&tool->state, env->id, tool->config.uid_count, &record->slot, err);
+	return 0;
 }
 
 static int
@@ -78,21 +74,26 @@ print(const struct sbx_env_record *record, const struct sbx_teardown *report, in
 static int
 release(const struct sbx_tool *tool, struct sbx_env *env, int *status, struct sbx_err *err)
 {
+	const char *name = tool->config.mechanism;
 	const struct sbx_mech *mech;
 	struct sbx_env_record record;
 	struct sbx_teardown report;
-	struct sbx_err stays = { 0 };
+	struct sbx_err stays = { 0 }, unwritten = { 0 };
 
-	if (read_record(tool, env, &record, err) < 0)
+	if (read_record(env, &record, err) < 0)
 		return -1;
-	mech = sbx_mech_find(record.mechanism[0] != '\0' ? record.mechanism : tool->config.mechanism,
-		err);
+	if (record.mechanism[0] != '\0')
+		name = record.mechanism;
+	mech = sbx_mech_find(name, err);
 	if (mech == NULL)
 		return -1;
-	/* From here on new commands are refused, and a crash is a release to be finished. */
+	/*
+	 * From here on new commands are refused, and a crash is a release to be finished. A disk that
+	 * is full must not keep what fills it.
+	 */
 	record.state = SBX_ENV_RELEASING;
-	if (record.mechanism[0] != '\0' && sbx_env_write(env, &record, err) < 0)
-		return -1;
+	if (record.mechanism[0] != '\0' && sbx_env_write(env, &record, &unwritten) < 0)
+		sbx_log_err(&unwritten);
 	if (sbx_teardown(&tool->host, mech, env, &record, &report, &stays) < 0) {
 		sbx_log_err(&stays);
 		*status = sbx_code_exit(stays.code);

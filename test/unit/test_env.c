@@ -195,7 +195,7 @@ test_time(void)
 		at = strrchr(stat, ')');
 		for (int i = 0; at != NULL && i < 20; i++)
 			at = strchr(at + 1, ' ');
-		r.init_start = at != NULL ? atoll(at + 1) : 0;
+		r.init_start = at != NULL ? strtoll(at + 1, NULL, 10) : 0;
 	}
 	is_int(sbx_env_init_alive(&r), 1, "with its own it lives");
 	kill(pid, SIGKILL);

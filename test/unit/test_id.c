@@ -29,6 +29,9 @@ test_hash(void)
 	struct sbx_id_part parts[3] = { { "ab", 2 }, { "c", 1 }, { NULL, 0 } };
 	static const uint8_t want[16] = { 0x48, 0x26, 0xed, 0x04, 0x3a, 0xb3, 0xcd, 0xec, 0x57,
 		0x6d, 0x85, 0x41, 0xfa, 0x5d, 0x5a, 0x80 };
+	static const uint8_t want_long[16] = { 0x73, 0x01, 0x65, 0x9b, 0xa7, 0x84, 0xd8, 0x6d, 0x11,
+		0xb9, 0x71, 0x38, 0x4b, 0xaf, 0x02, 0x35 };
+	static char text[300];
 	uint8_t a[16], b[16];
 	char digest[73];
 
@@ -40,6 +43,10 @@ test_hash(void)
 	ok(memcmp(a, b, 16) != 0, "where the parts end matters");
 	sbx_id_hash128(parts, 3, a);
 	ok(memcmp(a, b, 16) != 0, "an empty part counts");
+	memset(text, 'x', sizeof(text));
+	parts[0] = (struct sbx_id_part){ text, sizeof(text) };
+	sbx_id_hash128(parts, 1, a);
+	ok(memcmp(a, want_long, 16) == 0, "a length of more than a byte");
 	sbx_id_digest("abc", 3, digest);
 	is_str(digest, "blake2b:bddd813c634239723171ef3fee98579b94964e3bb1cb3e427262c8c068d52319",
 		"BLAKE2b-256");

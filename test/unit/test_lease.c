@@ -1,6 +1,7 @@
 /* state/lease: a lower epoch is fenced off, whoever comes at the same time. */
 #include "state/lease.h"
 
+#include <sys/file.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -125,6 +126,45 @@ test_race(struct sbx_state *state)
 	is_int(lease.epoch, CHILDREN * ROUNDS - 1, "the highest stands");
 }
 
+/*
+ * A waiter whose file was replaced meanwhile must not go on under the old one's lock while another
+ * holds the new one's.
+ */
+static void
+test_replaced(struct sbx_state *state)
+{
+	static const char name[] = "7qdb7old2p6fkvcvszhbadtihe.json";
+	SBX_AUTO_BUF text = SBX_BUF_INIT(4096);
+	struct sbx_lease lease;
+	struct sbx_err err;
+	int old_fd, new_fd, status = -1;
+	pid_t pid;
+
+	is_int(take(state, "replaced", 1, 100, &err), 0, "a lease");
+	is_int(sbx_io_read_file(state->lease_fd, name, &text, &err), 0, "in its file");
+	old_fd = openat(state->lease_fd, name, O_RDWR | O_CLOEXEC);
+	is_int(flock(old_fd, LOCK_EX), 0, "that another holds");
+	fflush(stdout);
+	pid = fork();
+	if (pid == 0) {
+		close(old_fd); /* or the lock would be the child's as well */
+		_exit(take(state, "replaced", 9, 100, &err) < 0);
+	}
+	usleep(50000);
+	is_int(sbx_io_replace_file(state->lease_fd, name, text.data, text.length, 0600, 0, &err), 0,
+		"replaced");
+	new_fd = openat(state->lease_fd, name, O_RDWR | O_CLOEXEC);
+	is_int(flock(new_fd, LOCK_EX), 0, "by a third who holds the new one");
+	close(old_fd);
+	usleep(100000);
+	is_int(waitpid(pid, &status, WNOHANG), 0, "the waiter waits on");
+	close(new_fd);
+	is_int(waitpid(pid, &status, 0), pid, "until it is free");
+	is_int(status, 0, "and takes it");
+	is_int(sbx_lease_read(state, "t", "replaced", &lease, &err), 0, "read");
+	is_int(lease.epoch, 9, "epoch 9");
+}
+
 int
 main(void)
 {
@@ -132,6 +172,7 @@ main(void)
 
 	test_fence(&state);
 	test_damaged(&state);
+	test_replaced(&state);
 	test_race(&state);
 	state_remove(&state);
 	return done();
