@@ -76,6 +76,9 @@ struct init_message {
 int init_receive(int sock, struct init_message *message);
 void init_release(struct init_message *message); /* closes what nobody took */
 
+/* clone.c: a child in this group that shares our memory; run must end in execve or _exit. */
+pid_t init_clone(int group_fd, void (*run)(void *), void *arg);
+
 /* spawn.c: start the job; pid, or -1 with init->failure filled. Blocks until it executes. */
 pid_t init_spawn(struct init *init, const struct init_job *job);
 /* A child as a command would be, that tries what must not work; 0, or -1 with *what set. */

@@ -5,7 +5,7 @@
 #include "init.h"
 
 #include <errno.h>
-#include <fcntl.h>
+#include <linux/close_range.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdlib.h>
@@ -14,6 +14,7 @@
 #include <sys/prctl.h>
 #include <sys/signalfd.h>
 #include <sys/socket.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "kernel/seccomp.h"
@@ -29,9 +30,7 @@ take_plan(struct sbx_init_plan *plan)
 		return -1;
 	plan->workspace[sizeof(plan->workspace) - 1] = '\0';
 	plan->probe_write[sizeof(plan->probe_write) - 1] = '\0';
-	for (int fd = 3; fd < 64; fd++)
-		fcntl(fd, F_SETFD, FD_CLOEXEC);
-	return 0;
+	return (int)syscall(SYS_close_range, 3U, ~0U, CLOSE_RANGE_CLOEXEC);
 }
 
 static int

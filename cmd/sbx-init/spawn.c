@@ -1,7 +1,6 @@
 /*
- * The start of a command: one clone into its group (clone3 with CLONE_INTO_CGROUP where it has one),
- * its own session and Landlock domain, the last filter, execve. CLONE_VFORK without shared memory:
- * pid 1 waits until the program runs, and a failure comes back through a shared page.
+ * The start of a command: one clone into its group, its own session and Landlock domain, the last
+ * filter, execve. pid 1 waits until the program runs; a failure comes back through a shared page.
  */
 #include "init.h"
 
@@ -21,28 +20,12 @@
 #include "kernel/landlock.h"
 #include "kernel/seccomp.h"
 
-#ifndef CLONE_INTO_CGROUP
-#define CLONE_INTO_CGROUP 0x200000000ULL
-#endif
-#ifndef CLONE_VFORK
-#define CLONE_VFORK 0x00004000
-#endif
-
 #define PATH_ROOM 4352
 
-static pid_t
-fork_into(int group_fd)
-{
-	struct clone_args args = {
-		.flags = CLONE_VFORK | CLONE_INTO_CGROUP,
-		.exit_signal = SIGCHLD,
-		.cgroup = (unsigned)group_fd,
-	};
-
-	if (group_fd < 0)
-		return (pid_t)syscall(SYS_clone, (long)(CLONE_VFORK | SIGCHLD), 0L, 0L, 0L, 0L);
-	return (pid_t)syscall(SYS_clone3, &args, sizeof(args));
-}
+struct start {
+	struct init *init;
+	const struct init_job *job;
+};
 
 static void
 fail(struct init *init, uint32_t stage)
@@ -152,15 +135,35 @@ become(struct init *init, const struct init_job *job)
 	fail(init, SBX_STAGE_EXECVE);
 }
 
+static void
+child(void *arg)
+{
+	const struct start *start = arg;
+
+	become(start->init, start->job);
+}
+
+/* Without a group (best effort, gVisor) by clone(2) with memory of its own. */
+static pid_t
+fork_child(void)
+{
+	return (pid_t)syscall(SYS_clone, (long)(CLONE_VFORK | SIGCHLD), 0L, 0L, 0L, 0L);
+}
+
 pid_t
 init_spawn(struct init *init, const struct init_job *job)
 {
+	struct start start = { .init = init, .job = job };
 	pid_t pid;
 
 	*init->failure = (struct init_failure){ 0 };
-	pid = fork_into(job->group_fd);
-	if (pid == 0)
-		become(init, job);
+	if (job->group_fd >= 0) {
+		pid = init_clone(job->group_fd, child, &start);
+	} else {
+		pid = fork_child();
+		if (pid == 0)
+			become(init, job);
+	}
 	if (pid < 0) {
 		init->failure->stage = SBX_STAGE_CLONE;
 		init->failure->error = errno;
@@ -203,7 +206,7 @@ init_selftest(struct init *init, const char **what)
 	pid_t pid;
 
 	*init->failure = (struct init_failure){ 0 };
-	pid = fork_into(-1);
+	pid = fork_child();
 	if (pid == 0) {
 		settle(init);
 		confine(init);

@@ -4,11 +4,8 @@
  * mechanism's insides.
  */
 #include <fcntl.h>
-#include <inttypes.h>
 #include <stdio.h>
-#include <string.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 #include "base/clock.h"
 #include "base/log.h"
@@ -161,8 +158,9 @@ provision_build(const struct sbx_tool *tool, const struct sbx_spec *spec, int64_
 		return -1;
 	sbx_spec_env_id(spec->tenant, spec->run, spec->epoch, job.id);
 	job.now_wall_ms = sbx_clock_wall_ms();
-	job.expires_ms =
-		(int64_t)(spec->expires_ms != 0 ? spec->expires_ms : tool->config.lease_ms);
+	job.expires_ms = (int64_t)tool->config.lease_ms;
+	if (spec->expires_ms != 0)
+		job.expires_ms = (int64_t)spec->expires_ms;
 	sbx_tool_defer();
 	if (sbx_lease_take(&tool->state, spec->tenant, spec->run, spec->epoch,
 		    job.now_wall_ms + job.expires_ms, &lease, err) < 0)

@@ -3,7 +3,6 @@
  * there is one reader and one set of errors. Checks nothing that the reader checks.
  */
 #include <fcntl.h>
-#include <stdint.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -19,7 +18,10 @@ struct member {
 	size_t offset;
 };
 
-#define MEMBER(option, key, field) { option, key, offsetof(struct provision_options, field) }
+#define MEMBER(option, key, field)                                                                 \
+	{                                                                                          \
+		option, key, offsetof(struct provision_options, field)                             \
+	}
 static const struct member members[] = {
 	MEMBER("tenant", "tenant", tenant),
 	MEMBER("run", "run", run),
@@ -153,7 +155,8 @@ gather(const struct provision_options *options, struct sbx_buf *text, struct sbx
 	const char *option = first_given(options);
 
 	if (options->spec != NULL && option != NULL)
-		return sbx_fail(err, SBX_E_USAGE, "--spec and --%s: a spec is given in one way", option);
+		return sbx_fail(err, SBX_E_USAGE, "--spec and --%s: a spec is given in one way",
+			option);
 	if (option != NULL && options->run == NULL)
 		return sbx_fail(err, SBX_E_USAGE, "--%s needs --run", option);
 	if (option != NULL)

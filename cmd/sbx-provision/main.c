@@ -5,7 +5,7 @@
 
 /* Answers the exit status, or -1 with err. */
 static int
-run(const struct provision_options *options, int64_t started_us, struct sbx_err *err)
+run(const struct provision_options *options, char **argv, int64_t started_us, struct sbx_err *err)
 {
 	struct sbx_tool tool;
 	struct sbx_spec spec;
@@ -13,7 +13,9 @@ run(const struct provision_options *options, int64_t started_us, struct sbx_err 
 
 	if (sbx_tool_open(&options->common, &tool, err) < 0)
 		return -1;
-	if (options->probe) {
+	if (provision_delegate(&tool, options, argv, err) < 0) {
+		status = -1;
+	} else if (options->probe) {
 		status = provision_probe(&tool, options->table, &works, err);
 		if (status == 0 && !works)
 			status = SBX_EXIT_UNAVAILABLE;
@@ -41,7 +43,7 @@ main(int argc, char **argv)
 	if (first >= 0 && first < argc)
 		sbx_fail(&err, SBX_E_USAGE, "\"%.64s\" is not an option", argv[first]);
 	else if (first >= 0)
-		status = run(&options, started_us, &err);
+		status = run(&options, argv, started_us, &err);
 	if (status < 0)
 		status = sbx_tool_fail(&err, NULL);
 	/* What came while something was half made ends us now. */

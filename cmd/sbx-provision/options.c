@@ -3,15 +3,21 @@
 
 #define AT(member) offsetof(struct provision_options, member)
 #define TEXT(option, member, shown, text)                                                          \
-	{ .name = (option), .kind = SBX_OPT_STRING, .argument = (shown), .offset = AT(member),     \
-	  .help = (text) }
+	{                                                                                          \
+		.name = (option), .kind = SBX_OPT_STRING, .argument = (shown),                     \
+		.offset = AT(member), .help = (text)                                               \
+	}
 
 static const struct sbx_opt table[] = {
 	TEXT("spec", spec, "FILE", "read the spec from FILE, - for stdin"),
-	{ .name = "probe", .kind = SBX_OPT_FLAG, .offset = AT(probe),
-	  .help = "try what this host can do, build nothing" },
-	{ .name = "table", .kind = SBX_OPT_FLAG, .offset = AT(table),
-	  .help = "print the probe for people, also without a terminal" },
+	{ .name = "probe",
+		.kind = SBX_OPT_FLAG,
+		.offset = AT(probe),
+		.help = "try what this host can do, build nothing" },
+	{ .name = "table",
+		.kind = SBX_OPT_FLAG,
+		.offset = AT(table),
+		.help = "print the probe for people, also without a terminal" },
 	{ .name = "", .kind = SBX_OPT_HEAD, .help = "The spec by options, instead of --spec" },
 	TEXT("tenant", tenant, "NAME", "owner of the run (default)"),
 	TEXT("run", run, "NAME", "run that the environment belongs to"),
@@ -28,10 +34,16 @@ static const struct sbx_opt table[] = {
 	TEXT("tmp-bytes", tmp_bytes, "SIZE", "bytes in /tmp"),
 	TEXT("expires", expires, "TIME", "life of the environment"),
 	TEXT("proc", proc, "VIEW", "view of /proc: full or pid (full)"),
-	{ .name = "debug", .kind = SBX_OPT_FLAG, .offset = AT(debug),
-	  .help = "allow ptrace and process_vm_readv inside" },
-	{ .name = "env", .letter = 'e', .kind = SBX_OPT_LIST, .argument = "NAME=VALUE",
-	  .offset = AT(env), .help = "variable of every command; may be repeated" },
+	{ .name = "debug",
+		.kind = SBX_OPT_FLAG,
+		.offset = AT(debug),
+		.help = "allow ptrace and process_vm_readv inside" },
+	{ .name = "env",
+		.letter = 'e',
+		.kind = SBX_OPT_LIST,
+		.argument = "NAME=VALUE",
+		.offset = AT(env),
+		.help = "variable of every command; may be repeated" },
 	TEXT("fake-script", fake_script, "FILE", "canned results of mechanism fake"),
 	SBX_OPT_COMMON(struct provision_options, common),
 	{ .name = NULL },

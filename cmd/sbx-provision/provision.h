@@ -1,6 +1,6 @@
 /*
- * sbx-provision: a spec in, an environment and its record out. The flow: options, input, claim,
- * build; or probe, which builds nothing.
+ * sbx-provision: a spec in, an environment and its record out. The flow: options, delegate, input,
+ * claim, build; or probe, which builds nothing.
  */
 #ifndef SBX_PROVISION_H
 #define SBX_PROVISION_H
@@ -37,6 +37,14 @@ struct provision_job {
 	struct sbx_env env; /* locked from claim on */
 	struct sbx_env_record record;
 };
+
+/*
+ * delegate.c: as a plain user whose control groups are required but not delegated, run this program
+ * again by `systemd-run --user --scope -p Delegate=yes`, if that works here: then this does not
+ * return. 0: go on, and let the mechanism say what is missing.
+ */
+int provision_delegate(const struct sbx_tool *tool, const struct provision_options *options,
+	char **argv, struct sbx_err *err) __attribute__((warn_unused_result));
 
 /* input.c: the spec, from the options, a file or stdin. The caller calls sbx_spec_done() always. */
 int provision_input(const struct provision_options *options, const struct sbx_config *config,

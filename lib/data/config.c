@@ -40,6 +40,10 @@ const char *const sbx_proc_view_names[] = { "full", "pid", NULL };
 _Static_assert(sizeof(sbx_proc_view_names) / sizeof(char *) == SBX_PROC_PID + 2,
 	"a name for every view");
 
+const char *const sbx_user_ids_names[] = { "own", "subuid", NULL };
+_Static_assert(sizeof(sbx_user_ids_names) / sizeof(char *) == SBX_USER_IDS_SUBUID + 2,
+	"a name for every choice");
+
 const char *const sbx_mechanism_names[] = { "native", "bwrap", "docker", "gvisor", "microvm",
 	"fake", NULL };
 
@@ -69,6 +73,7 @@ static const struct sbx_yaml_key keys[] = {
 	{ ROW("cgroup_parent", STRING, config.cgroup_parent), .min = 2, .max = CGROUP_PARENT_MAX },
 	{ ROW("landlock", ENUM, config.landlock), .names = sbx_need_names },
 	{ .key = "uids", .kind = SBX_YAML_MAP, .table = uid_keys },
+	{ ROW("user_ids", ENUM, config.user_ids), .names = sbx_user_ids_names },
 	{ ROW("output_bytes", SIZE, config.output_bytes), .max = SBX_CONFIG_OUTPUT_MAX },
 	{ ROW("tmp_bytes", SIZE, config.tmp_bytes), TMP_RANGE },
 	{ ROW("lease", DURATION, config.lease_ms), LEASE_RANGE },

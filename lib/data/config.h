@@ -19,6 +19,10 @@ extern const char *const sbx_need_names[]; /* "required", "best-effort" */
 enum sbx_proc_view { SBX_PROC_FULL = 0, SBX_PROC_PID };
 extern const char *const sbx_proc_view_names[]; /* "full", "pid" */
 
+/* Whose host uid environments get when a plain user makes them. */
+enum sbx_user_ids { SBX_USER_IDS_OWN = 0, SBX_USER_IDS_SUBUID };
+extern const char *const sbx_user_ids_names[]; /* "own", "subuid" */
+
 extern const char *const sbx_mechanism_names[]; /* what `mechanism` may say, NULL-terminated */
 
 /* Ranges that a spec and the options share with the file: bytes and milliseconds. */
@@ -38,6 +42,7 @@ struct sbx_config {
 	int cgroup, landlock; /* enum sbx_need */
 	char *cgroup_parent; /* default "/sbx" */
 	uint64_t uid_first, uid_count; /* host uids of environments when root; 1880000000, 65536 */
+	int user_ids; /* enum sbx_user_ids; of a plain user, default own */
 	/* Kept of each stream in a result; default 64 KiB, at most 256: a record holds two of them. */
 	uint64_t output_bytes;
 	uint64_t tmp_bytes; /* size of /tmp; default 64 MiB */

@@ -9,7 +9,6 @@
 #include <string.h>
 
 #include "base/mem.h"
-#include "base/utf8.h"
 
 void
 sbx_excerpt_init(struct sbx_excerpt *excerpt, size_t bound_bytes)
@@ -39,10 +38,7 @@ add_to_ring(struct sbx_excerpt *excerpt, const char *bytes, size_t length)
 	if (excerpt->ring_room == 0)
 		return;
 	if (length > excerpt->ring_room) {
-		size_t skipped = length - excerpt->ring_room;
-
-		excerpt->ring_next = (excerpt->ring_next + skipped) % excerpt->ring_room;
-		bytes += skipped;
+		bytes += length - excerpt->ring_room;
 		length = excerpt->ring_room;
 	}
 	first = excerpt->ring_room - excerpt->ring_next;

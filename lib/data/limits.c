@@ -177,7 +177,7 @@ sbx_limits_in(struct sbx_json object, struct sbx_limits *limits, struct sbx_err 
 		const struct sbx_limits_field *field = &sbx_limits_fields[i];
 		struct sbx_json v = sbx_json_get(object, field->record);
 		SBX_AUTO_FREE char *name = NULL;
-		uint64_t value;
+		uint64_t value = 0;
 		char what[48];
 
 		snprintf(what, sizeof(what), "limits.%s", field->record);

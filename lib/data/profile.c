@@ -4,8 +4,6 @@
  */
 #include "data/limits_table.h"
 
-#include <string.h>
-
 #include "data/yaml.h"
 #include "data/yaml_line.h"
 

@@ -73,6 +73,27 @@ make_v1(const struct sbx_cgroup_host *host, const char *id, const struct sbx_cgr
 	return sbx_cgroup_v1_limit(cg, limits, err);
 }
 
+int
+sbx_cgroup_is_foreign(uid_t owner)
+{
+	return geteuid() != 0 && owner != geteuid();
+}
+
+/*
+ * A plain user cannot give a file to a subordinate uid, so all may write it. That lets nobody in:
+ * whoever moves a process needs the common ancestor of both groups as well, and that is <id> for pid
+ * 1 alone, which sees no other.
+ */
+int
+sbx_cgroup_give(int dir_fd, const char *procs, uid_t owner, mode_t mode)
+{
+	if (sbx_cgroup_is_foreign(owner))
+		return fchmodat(dir_fd, procs, mode | SBX_CGROUP_FOREIGN, 0);
+	return fchownat(dir_fd, procs, owner, (gid_t)-1, 0) == 0 ?
+		fchmodat(dir_fd, procs, mode, 0) :
+		-1;
+}
+
 /* Limits first: the group's own files are the parent's to write, and its children need them. */
 static int
 make_unified(const struct sbx_cgroup_host *host, const char *id,
@@ -88,8 +109,8 @@ make_unified(const struct sbx_cgroup_host *host, const char *id,
 	if (mkdirat(cg->unified_fd, "init", 0755) != 0)
 		return sbx_fail_sys(err, SBX_E_IO, "make cgroup %s/init", id);
 	/* CLONE_INTO_CGROUP needs both: that of the target and that of the common ancestor. */
-	if (fchownat(cg->unified_fd, "cgroup.procs", owner, (gid_t)-1, 0) != 0 ||
-		fchownat(cg->unified_fd, "init/cgroup.procs", owner, (gid_t)-1, 0) != 0)
+	if (sbx_cgroup_give(cg->unified_fd, "cgroup.procs", owner, 0644) != 0 ||
+		sbx_cgroup_give(cg->unified_fd, "init/cgroup.procs", owner, 0644) != 0)
 		return sbx_fail_sys(err, SBX_E_IO, "give cgroup %s to uid %u", id, (unsigned)owner);
 	return 0;
 }

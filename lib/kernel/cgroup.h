@@ -25,11 +25,14 @@
 
 enum sbx_cgroup_layout { SBX_CGROUP_NONE = 0, SBX_CGROUP_V1, SBX_CGROUP_HYBRID, SBX_CGROUP_V2 };
 
+#define SBX_CGROUP_PARENT_SIZE 2112
+
 /* Where each limit is kept on this host: directories of the bases, -1 where there is none. */
 struct sbx_cgroup_host {
 	enum sbx_cgroup_layout layout;
 	int memory_fd, pids_fd, cpu_fd; /* v1 bases; all -1 on v2 */
 	int unified_fd; /* v2 base */
+	char parent[SBX_CGROUP_PARENT_SIZE]; /* for the record: finds the same bases again */
 	char unified_path[256]; /* for people and records; "(detached)/..." if we mounted it */
 };
 
@@ -55,10 +58,14 @@ struct sbx_cgroup_command {
 	int kill_fd; /* its cgroup.kill, for pid 1: used if the caller is lost */
 	int number;
 	int killed; /* by us: not to be used again */
+	mode_t others; /* bits in the mode of cgroup.procs */
 	int cpu_fd; /* its cpu.stat */
+	int events_fd; /* cgroup.events */
 	int memory_events_fd, pids_events_fd, peak_fd; /* its own, v2 only */
 	uint64_t base_cpu_us, base_oom_kills, base_pids_hits, base_peak_bytes;
+	int pids_were_full; /* v1: the environment had reached its pids limit before */
 	int exact_peak; /* peak memory is this command's alone */
+	int peak_is_current; /* Linux below 5.19: no memory.peak */
 	int64_t alone_since_ns; /* mtime of <id> if no other group was claimed then, else 0 */
 };
 
@@ -66,15 +73,17 @@ struct sbx_cgroup_usage {
 	uint64_t cpu_us; /* of the command's group */
 	uint64_t peak_memory_bytes; /* v1: of the environment since the claim */
 	uint64_t oom_kills; /* kills by the memory limit since the claim */
-	uint64_t pids_hits; /* forks refused by the pids limit since the claim */
+	uint64_t pids_hits; /* forks refused by the pids limit; v1: 1 if it was reached, see there */
 	int exact; /* the figures belong to this command alone */
 };
 
 /*
- * Find the hierarchies and open (make, if missing) the bases; `parent` is the path of the base for
- * root ("/sbx"), ignored for a plain user. SBX_E_UNAVAILABLE that names what is missing and, in the
- * hint, the fix: a controller that no hierarchy has, a group that is not delegated, no cgroup file
- * system.
+ * Find the hierarchies and open the bases. For root `parent` is the path of the base ("/sbx"), made
+ * if missing. For a plain user it is the `parent` of an earlier host, which opens the same bases
+ * wherever the caller is now (SBX_E_NOT_FOUND if they are gone: what was below is gone too); with
+ * anything else the bases are the groups that the caller is in, which must be delegated to it.
+ * SBX_E_UNAVAILABLE that names what is missing and, in the hint, the fix: a controller that no
+ * hierarchy has, a group that is not delegated, no cgroup file system.
  */
 int sbx_cgroup_host_open(const char *parent, struct sbx_cgroup_host *host, struct sbx_err *err)
 	__attribute__((warn_unused_result));
@@ -83,7 +92,7 @@ void sbx_cgroup_host_close(struct sbx_cgroup_host *host); /* NULL is fine */
 /*
  * Make the groups of an environment and set the limits, each read back. `owner` is the host uid of
  * pid 1, which must be able to clone into the v2 groups (their cgroup.procs is given to it); a
- * plain user passes its own. Left-over groups of the same id are an error (SBX_E_CONFLICT). On
+ * plain user passes its own, or a subordinate uid. Left-over groups of the same id are an error (SBX_E_CONFLICT). On
  * failure nothing is left.
  */
 int sbx_cgroup_make(const struct sbx_cgroup_host *host, const char *id,
@@ -113,6 +122,11 @@ int sbx_cgroup_join(const int *fds, int count) __attribute__((warn_unused_result
  */
 int sbx_cgroup_claim(const struct sbx_cgroup *cg, uid_t owner, struct sbx_cgroup_command *command,
 	struct sbx_err *err) __attribute__((warn_unused_result));
+/*
+ * Keep a claimed group for the caller's next command instead: 1 if it is fit for that (empty, never
+ * killed) and the counters were read anew, 0 if it has to be released. A third of a claim's price.
+ */
+int sbx_cgroup_rearm(const struct sbx_cgroup *cg, struct sbx_cgroup_command *command);
 void sbx_cgroup_command_release(struct sbx_cgroup_command *command); /* NULL is fine */
 
 int sbx_cgroup_populated(const struct sbx_cgroup_command *command); /* 1, 0, or -1 with errno */
@@ -121,6 +135,12 @@ int sbx_cgroup_kill(struct sbx_cgroup_command *command); /* -1 with errno */
 int sbx_cgroup_freeze(const struct sbx_cgroup_command *command, int frozen);
 /* Wait until it is empty: 1, or 0 at the deadline (CLOCK_MONOTONIC us), -1 with errno. */
 int sbx_cgroup_wait_empty(const struct sbx_cgroup_command *command, int64_t deadline_us);
+/*
+ * Whether the environment's tasks are at the pids limit now (read it before they are killed), or, on
+ * v1, ever were: there Linux 6.11 and later no longer count refused forks (pids.events stays 0), and
+ * the peak is not to be reset, so it tells of the first command only.
+ */
+int sbx_cgroup_pids_full(const struct sbx_cgroup *cg, int ever);
 /* Read the counters now, less what they were at the claim. */
 int sbx_cgroup_usage(const struct sbx_cgroup *cg, const struct sbx_cgroup_command *command,
 	struct sbx_cgroup_usage *usage, struct sbx_err *err) __attribute__((warn_unused_result));

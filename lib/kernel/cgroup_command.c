@@ -25,6 +25,7 @@
 static const struct sbx_cgroup_command nothing = { .dir_fd = -1,
 	.kill_fd = -1,
 	.cpu_fd = -1,
+	.events_fd = -1,
 	.memory_events_fd = -1,
 	.pids_events_fd = -1,
 	.peak_fd = -1 };
@@ -50,6 +51,19 @@ sbx_cgroup_open_group(const struct sbx_cgroup *cg, int number, int make)
 	return openat(cg->unified_fd, name, SBX_CGROUP_DIR);
 }
 
+/* What the mode of cgroup.procs has beside its word, and whose file it is. */
+static mode_t
+others(uid_t owner)
+{
+	return sbx_cgroup_is_foreign(owner) ? SBX_CGROUP_FOREIGN : 0;
+}
+
+static uid_t
+holder(uid_t owner)
+{
+	return sbx_cgroup_is_foreign(owner) ? geteuid() : owner;
+}
+
 /* By whoever holds the lock: the one who made the directory may not be the first to lock it. */
 static int
 set_up_group(const struct sbx_cgroup *cg, int dir_fd, uid_t owner, struct sbx_err *err)
@@ -58,8 +72,7 @@ set_up_group(const struct sbx_cgroup *cg, int dir_fd, uid_t owner, struct sbx_er
 	if (cg->layout == SBX_CGROUP_V2 &&
 		sbx_cgroup_set(dir_fd, "memory.oom.group", "1", err) != 0)
 		return -1;
-	if (fchownat(dir_fd, "cgroup.procs", owner, (gid_t)-1, 0) != 0 ||
-		fchmodat(dir_fd, "cgroup.procs", IN_USE_MODE, 0) != 0)
+	if (sbx_cgroup_give(dir_fd, "cgroup.procs", owner, IN_USE_MODE) != 0)
 		return sbx_fail_sys(err, SBX_E_IO, "cgroup: give a command's group to uid %u",
 			(unsigned)owner);
 	return 1;
@@ -97,13 +110,14 @@ lock_group(const struct sbx_cgroup *cg, int number, uid_t owner, int *out, struc
 		if (fstatat(dir, "cgroup.procs", &st, 0) != 0)
 			continue; /* removed before we had the lock */
 		st.st_mode &= 07777;
-		if (st.st_mode == READY_MODE && st.st_uid == owner) {
+		if (st.st_mode == (READY_MODE | others(owner)) && st.st_uid == holder(owner)) {
 			*out = sbx_take_fd(&dir);
-			return fchmodat(*out, "cgroup.procs", IN_USE_MODE, 0) == 0 ?
+			return fchmodat(*out, "cgroup.procs", IN_USE_MODE | others(owner), 0) == 0 ?
 				1 :
 				sbx_fail_sys(err, SBX_E_IO, "cgroup: mark c%d", number);
 		}
-		if (st.st_mode != READY_MODE && st.st_mode != IN_USE_MODE) {
+		if (st.st_mode != (READY_MODE | others(owner)) &&
+			st.st_mode != (IN_USE_MODE | others(owner))) {
 			*out = sbx_take_fd(&dir);
 			return set_up_group(cg, *out, owner, err);
 		}
@@ -135,6 +149,7 @@ sbx_cgroup_claim(const struct sbx_cgroup *cg, uid_t owner, struct sbx_cgroup_com
 	int got = 0;
 
 	*command = nothing;
+	command->others = others(owner);
 	if (cg->unified_fd < 0) {
 		sbx_fail(err, SBX_E_UNAVAILABLE, "cgroup: no v2 tree here for groups of commands");
 		return sbx_fail_hint(err, "mount cgroup2, e.g. on /sys/fs/cgroup/unified");
@@ -155,12 +170,21 @@ sbx_cgroup_claim(const struct sbx_cgroup *cg, uid_t owner, struct sbx_cgroup_com
 static int
 is_reusable(const struct sbx_cgroup_command *command)
 {
-	SBX_AUTO_FD events = openat(command->dir_fd, "cgroup.events", O_RDONLY | O_CLOEXEC);
 	uint64_t populated, frozen;
 
-	return !command->killed && events >= 0 &&
-		sbx_cgroup_read_fd(events, "populated", &populated) == 0 && populated == 0 &&
-		sbx_cgroup_read_fd(events, "frozen", &frozen) == 0 && frozen == 0;
+	return !command->killed && command->events_fd >= 0 &&
+		sbx_cgroup_read_fd(command->events_fd, "populated", &populated) == 0 &&
+		populated == 0 &&
+		sbx_cgroup_read_fd(command->events_fd, "frozen", &frozen) == 0 && frozen == 0;
+}
+
+int
+sbx_cgroup_rearm(const struct sbx_cgroup *cg, struct sbx_cgroup_command *command)
+{
+	if (!is_reusable(command) || sbx_cgroup_read_base(cg, command) != 0)
+		return 0;
+	sbx_cgroup_note_alone(cg, command);
+	return 1;
 }
 
 void
@@ -170,14 +194,17 @@ sbx_cgroup_command_release(struct sbx_cgroup_command *command)
 		return;
 	if (command->dir_fd >= 0) {
 		/* If that fails the group is made anew by the next claim. */
-		if (is_reusable(command))
-			(void)fchmodat(command->dir_fd, "cgroup.procs", READY_MODE, 0);
+		if (is_reusable(command) &&
+			fchmodat(command->dir_fd, "cgroup.procs", READY_MODE | command->others, 0) !=
+				0)
+			command->killed = 1;
 		/* pid 1 may still hold a copy of the descriptor: that must not keep the lock. */
 		(void)flock(command->dir_fd, LOCK_UN);
 	}
 	sbx_cgroup_close_fd(&command->dir_fd);
 	sbx_cgroup_close_fd(&command->kill_fd);
 	sbx_cgroup_close_fd(&command->cpu_fd);
+	sbx_cgroup_close_fd(&command->events_fd);
 	sbx_cgroup_close_fd(&command->memory_events_fd);
 	sbx_cgroup_close_fd(&command->pids_events_fd);
 	sbx_cgroup_close_fd(&command->peak_fd);
@@ -188,7 +215,7 @@ sbx_cgroup_populated(const struct sbx_cgroup_command *command)
 {
 	uint64_t populated;
 
-	if (sbx_cgroup_read(command->dir_fd, "cgroup.events", "populated", &populated) != 0)
+	if (sbx_cgroup_read_fd(command->events_fd, "populated", &populated) != 0)
 		return -1;
 	return populated != 0;
 }

@@ -59,7 +59,7 @@ unescape(char *text)
 static void
 note_mount(const char *line, struct sbx_cgroup_hierarchy found[SBX_CGROUP_HIERARCHIES])
 {
-	struct sbx_cgroup_hierarchy seen = { 0 };
+	struct sbx_cgroup_hierarchy seen = { .name = NULL };
 	char type[16], options[FIELD];
 	const char *dash = strstr(line, " - ");
 
@@ -76,8 +76,10 @@ note_mount(const char *line, struct sbx_cgroup_hierarchy found[SBX_CGROUP_HIERAR
 			strcmp(type, "cgroup") == 0 && has_word(options, sbx_cgroup_names[i]);
 
 		/* Of several mounts take the one that shows most: that of the root group. */
-		if (fits && (found[i].mount[0] == '\0' || strcmp(seen.root, "/") == 0))
+		if (fits && (found[i].mount[0] == '\0' || strcmp(seen.root, "/") == 0)) {
 			found[i] = seen;
+			found[i].name = sbx_cgroup_names[i];
+		}
 	}
 }
 

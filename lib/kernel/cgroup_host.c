@@ -17,8 +17,8 @@
 
 #define FIELD SBX_CGROUP_FIELD
 
-static int
-open_failed(const char *verb, const char *path, struct sbx_err *err)
+int
+sbx_cgroup_open_failed(const char *verb, const char *path, struct sbx_err *err)
 {
 	sbx_fail_sys(err, SBX_E_UNAVAILABLE, "%s cgroup %s", verb, path);
 	return sbx_fail_hint(err, SBX_CGROUP_HINT);
@@ -37,7 +37,7 @@ open_base_of_root(int top_fd, const char *mount, const char *parent, int control
 	const char *rest = parent;
 
 	if (at < 0)
-		return open_failed("open", mount, err);
+		return sbx_cgroup_open_failed("open", mount, err);
 	snprintf(shown, sizeof(shown), "%s", mount);
 	while (*rest == '/') {
 		size_t length = strcspn(++rest, "/");
@@ -52,10 +52,10 @@ open_base_of_root(int top_fd, const char *mount, const char *parent, int control
 		snprintf(shown, sizeof(shown), "%s%.*s", mount, (int)(rest + length - parent),
 			parent);
 		if (mkdirat(at, name, 0755) != 0 && errno != EEXIST)
-			return open_failed("make", shown, err);
+			return sbx_cgroup_open_failed("make", shown, err);
 		next = openat(at, name, SBX_CGROUP_DIR);
 		if (next < 0)
-			return open_failed("open", shown, err);
+			return sbx_cgroup_open_failed("open", shown, err);
 		sbx_scoped_close(&at);
 		at = next;
 		rest += length;
@@ -65,58 +65,18 @@ open_base_of_root(int top_fd, const char *mount, const char *parent, int control
 	return sbx_take_fd(&at);
 }
 
-/* The part of our own group's path below what is mounted, or NULL if it is not below. */
-static const char *
-own_below_mount(const struct sbx_cgroup_hierarchy *h)
-{
-	size_t length = strcmp(h->root, "/") == 0 ? 0 : strlen(h->root);
-
-	if (strncmp(h->own, h->root, length) != 0 ||
-		(h->own[length] != '/' && h->own[length] != '\0') || strstr(h->own, "/..") != NULL)
-		return NULL;
-	return h->own + length;
-}
-
-/* A plain user's base: its own group, if that is its to use. */
-static int
-open_base_of_user(int top_fd, struct sbx_cgroup_hierarchy *h, int controllers, struct sbx_err *err)
-{
-	SBX_AUTO_FD base = -1;
-	char *tools = strrchr(h->own, '/');
-	const char *below;
-
-	/* Processes that an earlier call moved have their base one up. */
-	if (controllers && tools != NULL && strcmp(tools + 1, SBX_CGROUP_TOOLS) == 0)
-		*tools = '\0';
-	below = own_below_mount(h);
-	if (below == NULL) {
-		sbx_fail(err, SBX_E_UNAVAILABLE, "own cgroup %s is not below %s", h->own, h->mount);
-		return sbx_fail_hint(err, SBX_CGROUP_HINT);
-	}
-	base = openat(top_fd, below[0] == '/' && below[1] != '\0' ? below + 1 : ".",
-		SBX_CGROUP_DIR);
-	if (base < 0)
-		return open_failed("open own", h->own, err);
-	if (faccessat(base, ".", W_OK, AT_EACCESS) != 0 ||
-		faccessat(base, "cgroup.procs", W_OK, AT_EACCESS) != 0) {
-		sbx_fail(err, SBX_E_UNAVAILABLE, "own cgroup %s%s is not delegated to uid %u",
-			h->mount, below, (unsigned)geteuid());
-		return sbx_fail_hint(err, SBX_CGROUP_HINT);
-	}
-	if (controllers &&
-		(sbx_cgroup_v2_evacuate(base, below, err) != 0 ||
-			sbx_cgroup_v2_enable(base, below, err) != 0))
-		return -1;
-	return sbx_take_fd(&base);
-}
-
 static int
 open_base(int top_fd, struct sbx_cgroup_hierarchy *h, const char *parent, int controllers,
-	struct sbx_err *err)
+	struct sbx_cgroup_host *host, struct sbx_err *err)
 {
+	int fd;
+
 	if (geteuid() == 0)
 		return open_base_of_root(top_fd, h->mount, parent, controllers, err);
-	return open_base_of_user(top_fd, h, controllers, err);
+	fd = sbx_cgroup_user_open(top_fd, h, sbx_cgroup_user_recorded(parent), controllers, err);
+	if (fd >= 0)
+		sbx_cgroup_user_note(h, host);
+	return fd;
 }
 
 /* Controllers on v1, all of them, or on the v2 tree whose top is open, if there is one. */
@@ -160,8 +120,8 @@ open_v1_bases(struct sbx_cgroup_hierarchy found[SBX_CGROUP_HIERARCHIES], const c
 		SBX_AUTO_FD top = open(found[i].mount, SBX_CGROUP_DIR);
 
 		if (top < 0)
-			return open_failed("open", found[i].mount, err);
-		*bases[i] = open_base(top, &found[i], parent, 0, err);
+			return sbx_cgroup_open_failed("open", found[i].mount, err);
+		*bases[i] = open_base(top, &found[i], parent, 0, host, err);
 		if (*bases[i] < 0)
 			return -1;
 	}
@@ -179,10 +139,13 @@ open_bases(const char *parent, struct sbx_cgroup_host *host, struct sbx_err *err
 
 	if (sbx_cgroup_find(found, err) != 0)
 		return -1;
+	if (geteuid() != 0 && sbx_cgroup_user_recorded(parent) &&
+		sbx_cgroup_user_read(parent, found, err) != 0)
+		return -1;
 	if (unified->mount[0] != '\0') {
 		top = open(unified->mount, SBX_CGROUP_DIR);
 		if (top < 0)
-			return open_failed("open", unified->mount, err);
+			return sbx_cgroup_open_failed("open", unified->mount, err);
 	} else if (geteuid() == 0) {
 		top = sbx_cgroup_v2_mount();
 		snprintf(unified->mount, FIELD, "(detached)");
@@ -194,10 +157,11 @@ open_bases(const char *parent, struct sbx_cgroup_host *host, struct sbx_err *err
 		return -1;
 	if (top < 0)
 		return 0;
-	host->unified_fd = open_base(top, unified, parent, host->layout == SBX_CGROUP_V2, err);
+	host->unified_fd = open_base(top, unified, parent, host->layout == SBX_CGROUP_V2, host,
+		err);
 	if (host->unified_fd < 0)
 		return -1;
-	below = geteuid() == 0 ? parent : own_below_mount(unified);
+	below = geteuid() == 0 ? parent : sbx_cgroup_below_mount(unified);
 	length = below == NULL ? -1 :
 				 snprintf(host->unified_path, sizeof(host->unified_path), "%s%s",
 					 unified->mount, below);
@@ -212,9 +176,13 @@ sbx_cgroup_host_open(const char *parent, struct sbx_cgroup_host *host, struct sb
 	*host = (struct sbx_cgroup_host){
 		.memory_fd = -1, .pids_fd = -1, .cpu_fd = -1, .unified_fd = -1
 	};
-	if (geteuid() == 0 && (!sbx_path_is_clean_absolute(parent) || strcmp(parent, "/") == 0))
-		return sbx_fail(err, SBX_E_CONFIG, "cgroup parent %s is not a clean absolute path",
-			parent);
+	if (geteuid() == 0) {
+		if (!sbx_path_is_clean_absolute(parent) || strcmp(parent, "/") == 0 ||
+			strlen(parent) >= sizeof(host->parent))
+			return sbx_fail(err, SBX_E_CONFIG,
+				"cgroup parent %s is not a clean absolute path", parent);
+		snprintf(host->parent, sizeof(host->parent), "%s", parent);
+	}
 	if (open_bases(parent, host, err) == 0)
 		return 0;
 	sbx_cgroup_host_close(host);

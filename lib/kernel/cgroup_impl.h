@@ -38,6 +38,7 @@ extern const char *const sbx_cgroup_names[SBX_CGROUP_HIERARCHIES];
 
 /* Where the hierarchy of a v1 controller, or v2, is mounted; two controllers may share one. */
 struct sbx_cgroup_hierarchy {
+	const char *name;
 	char mount[SBX_CGROUP_FIELD]; /* "" if it is not mounted */
 	char root[SBX_CGROUP_FIELD]; /* the group that is seen at the mount point */
 	char own[SBX_CGROUP_FIELD]; /* our group, as seen from the hierarchy's root */
@@ -45,6 +46,24 @@ struct sbx_cgroup_hierarchy {
 
 int sbx_cgroup_find(struct sbx_cgroup_hierarchy found[SBX_CGROUP_HIERARCHIES], struct sbx_err *err)
 	__attribute__((warn_unused_result));
+
+/* cgroup_host.c: -1, errno told with the ways out. */
+int sbx_cgroup_open_failed(const char *verb, const char *path, struct sbx_err *err);
+
+/*
+ * cgroup_user.c. `parent` of a plain user is what sbx_cgroup_user_note() wrote (recorded), or
+ * anything else, and then the bases are the groups that the caller is in.
+ */
+int sbx_cgroup_user_recorded(const char *parent);
+/* Put the recorded groups in place of the caller's own. */
+int sbx_cgroup_user_read(const char *parent, struct sbx_cgroup_hierarchy *found,
+	struct sbx_err *err) __attribute__((warn_unused_result));
+void sbx_cgroup_user_note(const struct sbx_cgroup_hierarchy *h, struct sbx_cgroup_host *host);
+/* Recorded ones that are gone: SBX_E_NOT_FOUND. */
+int sbx_cgroup_user_open(int top_fd, struct sbx_cgroup_hierarchy *h, int recorded, int controllers,
+	struct sbx_err *err) __attribute__((warn_unused_result));
+/* The part of our own group's path below what is mounted, or NULL if it is not below. */
+const char *sbx_cgroup_below_mount(const struct sbx_cgroup_hierarchy *h);
 
 /* cgroup_attr.c. Attribute files: readers answer -1 with errno, EBADMSG for a text not known. */
 
@@ -71,11 +90,18 @@ void sbx_cgroup_cpu_quota(uint64_t cpu_milli, uint64_t *period_us, uint64_t *quo
 /* cgroup.c */
 int sbx_cgroup_check_id(const char *id, struct sbx_err *err) __attribute__((warn_unused_result));
 
+/* Let processes of owner write the cgroup.procs file `procs`; -1 with errno. */
+#define SBX_CGROUP_FOREIGN 0006 /* in its mode: the owner has another uid than the file */
+int sbx_cgroup_give(int dir_fd, const char *procs, uid_t owner, mode_t mode)
+	__attribute__((warn_unused_result));
+int sbx_cgroup_is_foreign(uid_t owner); /* a plain user's subordinate uid */
+
 /* cgroup_command.c: the directory <id>/c<number>, or -1 with errno. */
 int sbx_cgroup_open_group(const struct sbx_cgroup *cg, int number, int make)
 	__attribute__((warn_unused_result));
 
 /* cgroup_usage.c: the two steps of a claim that make its figures comparable. */
+int sbx_cgroup_read_base(const struct sbx_cgroup *cg, struct sbx_cgroup_command *command);
 int sbx_cgroup_open_counters(const struct sbx_cgroup *cg, struct sbx_cgroup_command *command)
 	__attribute__((warn_unused_result)); /* -1 with errno */
 void sbx_cgroup_note_alone(const struct sbx_cgroup *cg, struct sbx_cgroup_command *command);

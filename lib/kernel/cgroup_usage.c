@@ -13,24 +13,36 @@
 
 #include "kernel/cgroup_impl.h"
 
-/* Peak memory of a v2 group: reset for this descriptor since 6.12, memory.peak since 5.19. */
+/* Peak memory of a v2 group: memory.peak since 5.19, before that what is in use when it is read. */
 static int
 open_peak(struct sbx_cgroup_command *command)
 {
 	int dir_fd = command->dir_fd;
 
 	command->peak_fd = openat(dir_fd, "memory.peak", O_RDWR | O_CLOEXEC);
-	if (command->peak_fd >= 0 && write(command->peak_fd, "reset", 5) == 5) {
+	if (command->peak_fd < 0)
+		command->peak_fd = openat(dir_fd, "memory.peak", O_RDONLY | O_CLOEXEC);
+	if (command->peak_fd >= 0)
+		return 0;
+	command->peak_is_current = 1;
+	command->peak_fd = openat(dir_fd, "memory.current", O_RDONLY | O_CLOEXEC);
+	return command->peak_fd < 0 ? -1 : 0;
+}
+
+/* Reset for this descriptor, which a write does since 6.12; else remember where it stands. */
+static int
+read_base_peak(struct sbx_cgroup_command *command)
+{
+	command->base_peak_bytes = 0;
+	if (command->peak_is_current) {
+		command->base_peak_bytes = UINT64_MAX; /* never exact */
+		return 0;
+	}
+	if (write(command->peak_fd, "reset", 5) == 5) {
 		command->exact_peak = 1;
 		return 0;
 	}
-	sbx_cgroup_close_fd(&command->peak_fd);
-	command->peak_fd = openat(dir_fd, "memory.peak", O_RDONLY | O_CLOEXEC);
-	if (command->peak_fd >= 0)
-		return sbx_cgroup_read_fd(command->peak_fd, NULL, &command->base_peak_bytes);
-	command->base_peak_bytes = UINT64_MAX; /* never exact: what is in use when it is read */
-	command->peak_fd = openat(dir_fd, "memory.current", O_RDONLY | O_CLOEXEC);
-	return command->peak_fd < 0 ? -1 : 0;
+	return sbx_cgroup_read_fd(command->peak_fd, NULL, &command->base_peak_bytes);
 }
 
 /*
@@ -56,11 +68,37 @@ read_counters(const struct sbx_cgroup *cg, const struct sbx_cgroup_command *comm
 }
 
 int
+sbx_cgroup_pids_full(const struct sbx_cgroup *cg, int ever)
+{
+	int dir_fd = cg->layout == SBX_CGROUP_V2 ? cg->unified_fd : cg->pids_fd;
+	uint64_t tasks, limit;
+
+	return sbx_cgroup_read(dir_fd, ever ? "pids.peak" : "pids.current", NULL, &tasks) == 0 &&
+		sbx_cgroup_read(dir_fd, "pids.max", NULL, &limit) == 0 && tasks >= limit;
+}
+
+/* What the counters say now is where the next command begins. */
+int
+sbx_cgroup_read_base(const struct sbx_cgroup *cg, struct sbx_cgroup_command *command)
+{
+	command->exact_peak = 0;
+	command->alone_since_ns = 0;
+	if (cg->layout == SBX_CGROUP_V2 && read_base_peak(command) != 0)
+		return -1;
+	command->pids_were_full = cg->layout != SBX_CGROUP_V2 && sbx_cgroup_pids_full(cg, 1);
+	return read_counters(cg, command, &command->base_cpu_us, &command->base_oom_kills,
+		&command->base_pids_hits);
+}
+
+int
 sbx_cgroup_open_counters(const struct sbx_cgroup *cg, struct sbx_cgroup_command *command)
 {
 	int dir_fd = command->dir_fd;
 
 	command->cpu_fd = openat(dir_fd, "cpu.stat", O_RDONLY | O_CLOEXEC);
+	command->events_fd = openat(dir_fd, "cgroup.events", O_RDONLY | O_CLOEXEC);
+	if (command->events_fd < 0)
+		return -1;
 	if (cg->layout == SBX_CGROUP_V2) {
 		command->memory_events_fd = openat(dir_fd, "memory.events", O_RDONLY | O_CLOEXEC);
 		command->pids_events_fd = openat(dir_fd, "pids.events", O_RDONLY | O_CLOEXEC);
@@ -68,8 +106,7 @@ sbx_cgroup_open_counters(const struct sbx_cgroup *cg, struct sbx_cgroup_command 
 			open_peak(command) != 0)
 			return -1;
 	}
-	return read_counters(cg, command, &command->base_cpu_us, &command->base_oom_kills,
-		&command->base_pids_hits);
+	return sbx_cgroup_read_base(cg, command);
 }
 
 static int64_t
@@ -129,6 +166,8 @@ sbx_cgroup_usage(const struct sbx_cgroup *cg, const struct sbx_cgroup_command *c
 	usage->cpu_us -= command->base_cpu_us;
 	usage->oom_kills -= command->base_oom_kills;
 	usage->pids_hits -= command->base_pids_hits;
+	if (!v2 && !command->pids_were_full && sbx_cgroup_pids_full(cg, 1))
+		usage->pids_hits++;
 	/* A v2 peak that cannot be reset is ours if it grew. */
 	peak_is_own = command->exact_peak ||
 		(v2 && usage->peak_memory_bytes > command->base_peak_bytes);

@@ -60,6 +60,8 @@ sbx_ns_map(pid_t pid, const struct sbx_ns_map *map, struct sbx_err *err)
 	char path[32];
 	SBX_AUTO_FD proc_fd = -1;
 
+	if (map->by_helper)
+		return sbx_ns_map_by_helper(pid, map, 1, err);
 	if (pid == 0)
 		snprintf(path, sizeof(path), "/proc/self");
 	else

@@ -2,6 +2,7 @@
 #ifndef SBX_KERNEL_NS_H
 #define SBX_KERNEL_NS_H
 
+#include <stddef.h>
 #include <stdint.h>
 #include <sys/types.h>
 
@@ -21,14 +22,30 @@ pid_t sbx_ns_clone(uint64_t flags, int cgroup_fd, int *pidfd) __attribute__((war
 struct sbx_ns_map {
 	uid_t inside_uid, outside_uid;
 	gid_t inside_gid, outside_gid;
+	int by_helper; /* through newuidmap(1) and newgidmap(1), for subordinate ids of a plain user */
 };
 
 /*
- * Write the maps of a child (pid), or of the caller itself (pid 0), with setgroups(2) denied: one id
- * each. user_namespaces(7): mapping an id other than one's own needs CAP_SETUID/CAP_SETGID outside.
+ * Write the maps of a child (pid), or of the caller itself (pid 0, not by_helper), one id each.
+ * setgroups(2) is denied, but by_helper leaves it allowed: drop the groups inside.
+ * user_namespaces(7): mapping an id other than one's own needs CAP_SETUID/CAP_SETGID outside.
  */
 int sbx_ns_map(pid_t pid, const struct sbx_ns_map *map, struct sbx_err *err)
 	__attribute__((warn_unused_result));
+
+/*
+ * ns_helper.c: several lines by the helpers, which check them against subuid(5) and subgid(5).
+ * SBX_E_UNAVAILABLE that says what a helper said, or that it is not installed.
+ */
+int sbx_ns_map_by_helper(pid_t pid, const struct sbx_ns_map *lines, size_t count,
+	struct sbx_err *err) __attribute__((warn_unused_result));
+
+/*
+ * Call work(arg, err) in a child that has all capabilities over files of the plain user who calls
+ * this (0 inside) and of one subordinate id (1 inside), and wait for it. 0, or -1 with work's error.
+ */
+int sbx_ns_as_owner(uid_t uid, gid_t gid, int (*work)(void *arg, struct sbx_err *err), void *arg,
+	struct sbx_err *err) __attribute__((warn_unused_result));
 
 /* No further user namespace below the caller's (its own user.max_user_namespaces = 0). Needs a
  * procfs in view at /proc and CAP_SYS_RESOURCE in the namespace. */

@@ -219,6 +219,12 @@ told(struct command *command, struct sbx_mech_event *event)
 	return 0;
 }
 
+static uint64_t
+microseconds(const struct timeval *time)
+{
+	return (uint64_t)time->tv_sec * 1000000 + (uint64_t)time->tv_usec;
+}
+
 /* A child ended: take its status and its processor time. */
 static void
 reap(struct sbx_session *session, struct command *command, struct sbx_mech_event *event)
@@ -232,8 +238,7 @@ reap(struct sbx_session *session, struct command *command, struct sbx_mech_event
 		event->id = 0;
 		command->step = ENDED;
 	} else {
-		command->cpu_us = (uint64_t)(usage.ru_utime.tv_sec + usage.ru_stime.tv_sec) * 1000000 +
-			(uint64_t)(usage.ru_utime.tv_usec + usage.ru_stime.tv_usec);
+		command->cpu_us = microseconds(&usage.ru_utime) + microseconds(&usage.ru_stime);
 		event->kind = SBX_EVENT_EXITED;
 		event->status = command->status;
 		command->step = ENDED;
@@ -287,8 +292,9 @@ sbx_fake_finish(struct sbx_session *session, uint32_t id, struct sbx_mech_usage 
 
 	if (command == NULL)
 		return sbx_fail(err, SBX_E_NOT_FOUND, "no command %u", id);
-	*usage = (struct sbx_mech_usage){ .cpu_us = command->cpu_us, .exact = 1,
-		.oom_kills = (uint64_t)command->oom };
+	*usage = (struct sbx_mech_usage){
+		.cpu_us = command->cpu_us, .exact = 1, .oom_kills = (uint64_t)command->oom
+	};
 	end(session, command);
 	return 0;
 }

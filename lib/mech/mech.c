@@ -57,8 +57,9 @@ static int
 unconfigured(const char *name, struct sbx_err *err)
 {
 	sbx_fail(err, SBX_E_UNCONFIGURED, "mechanism %s is not configured", name);
-	return sbx_fail_hint(err, "it takes a virtual machine monitor, a guest kernel and access to "
-				  "/dev/kvm; this version has no configuration for them");
+	return sbx_fail_hint(err,
+		"it takes a virtual machine monitor, a guest kernel and access to "
+		"/dev/kvm; this version has no configuration for them");
 }
 
 const struct sbx_mech *

@@ -1,7 +1,8 @@
 /*
  * The inside of mechanism native. Order of a launch:
  *
- *     native.c          groups, slot, socket, workspace: what needs rights, on the host's side
+ *     native.c          the order of it all, and the end; native_parts.c: groups, slot, socket,
+ *                       workspace, what needs rights on the host's side
  *     native_launch.c   clone with all namespaces, write the maps, wait for the report of pid 1
  *     native_child.c    in the namespaces: join, map, build the view, drop everything, become sbx-init
  *     native_view.c     the file systems that the environment sees (native_etc.c: files we write)
@@ -14,6 +15,7 @@
 #define SBX_MECH_NATIVE_H
 
 #include <stdint.h>
+#include <unistd.h>
 
 #include "base/err.h"
 #include "kernel/cgroup.h"
@@ -31,6 +33,7 @@ struct sbx_native_plan {
 	int seccomp; /* enum sbx_seccomp_profile */
 	int landlock; /* whether to make a ruleset */
 	struct sbx_ns_map map;
+	int subordinate; /* the map is to a subordinate uid: both trees are cut before it is taken */
 	int maps_itself; /* a plain user's child writes its own maps */
 	int go_fd, go_write_fd; /* a byte says: the maps are written; handed to pid 1 as keep_fd */
 	int report_fd; /* struct sbx_err on failure, else handed to pid 1 */
@@ -67,7 +70,14 @@ int sbx_native_keep(struct sbx_native_birth *birth, struct sbx_err *err)
 void sbx_native_drop(struct sbx_native_birth *birth);
 
 /* The child's life until it is sbx-init; ends in execveat or _exit. */
-void sbx_native_child(const struct sbx_native_plan *plan) __attribute__((noreturn));
+void sbx_native_child(struct sbx_native_plan *plan) __attribute__((noreturn));
+
+/* Whether a plain user's environment has a host uid out of its maker's subordinate range. */
+static inline int
+sbx_native_is_subordinate(const struct sbx_env_record *record)
+{
+	return geteuid() != 0 && record->slot >= 0;
+}
 
 /* Build the new root over "/" and make it the root of this mount namespace. */
 int sbx_native_view(const struct sbx_native_plan *plan, struct sbx_err *err)

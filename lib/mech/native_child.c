@@ -5,11 +5,15 @@
  * struct sbx_err if a step fails.
  */
 #include <fcntl.h>
+#include <grp.h>
 #include <linux/close_range.h>
+#include <linux/keyctl.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -18,6 +22,7 @@
 #include "base/scoped.h"
 #include "kernel/caps.h"
 #include "kernel/landlock.h"
+#include "kernel/mount.h"
 #include "kernel/rlimit.h"
 #include "mech/init_proto.h"
 #include "mech/native.h"
@@ -29,9 +34,28 @@ static const char *const write_trees[] = { SBX_NATIVE_WORKSPACE, "/tmp", "/dev/s
 static const char *const write_files[] = { "/dev/null", "/dev/zero", "/dev/full", "/dev/random",
 	"/dev/urandom", "/dev/tty" };
 
+/* As the user who owns them: a subordinate uid cannot walk to what is below a private directory. */
+static int
+cut_trees(struct sbx_native_plan *plan, struct sbx_err *err)
+{
+	plan->workspace_fd = sbx_mount_cut(AT_FDCWD, plan->workspace_path, SBX_MOUNT_NODEV, err);
+	if (plan->workspace_fd < 0)
+		return -1;
+	if (plan->image_path[0] != '\0') {
+		plan->image_fd = sbx_mount_cut(AT_FDCWD, plan->image_path,
+			SBX_MOUNT_RDONLY | SBX_MOUNT_NODEV, err);
+		if (plan->image_fd < 0)
+			return -1;
+	}
+	/* The helper that wrote the map left this allowed; the user's groups stay behind. */
+	if (setgroups(0, NULL) != 0)
+		return sbx_fail_sys(err, SBX_E_UNAVAILABLE, "drop the supplementary groups");
+	return 0;
+}
+
 /* The groups come first, so that all memory of the view is charged to the environment. */
 static int
-take_identity(const struct sbx_native_plan *plan, struct sbx_err *err)
+take_identity(struct sbx_native_plan *plan, struct sbx_err *err)
 {
 	char byte;
 
@@ -44,6 +68,8 @@ take_identity(const struct sbx_native_plan *plan, struct sbx_err *err)
 	} else if (read(plan->go_fd, &byte, 1) != 1) {
 		return sbx_fail(err, SBX_E_CANCELLED, "the maker ended");
 	}
+	if (plan->subordinate && cut_trees(plan, err) != 0)
+		return -1;
 	if (setresgid(SBX_NATIVE_UID, SBX_NATIVE_UID, SBX_NATIVE_UID) != 0 ||
 		setresuid(SBX_NATIVE_UID, SBX_NATIVE_UID, SBX_NATIVE_UID) != 0)
 		return sbx_fail_sys(err, SBX_E_UNAVAILABLE, "become uid %d", SBX_NATIVE_UID);
@@ -99,7 +125,7 @@ static int
 restrict_self(const struct sbx_native_plan *plan, struct sbx_err *err)
 {
 	struct sbx_rlimits limits = {
-		.nproc = plan->limits->pids + 1,
+		.nproc = plan->limits->pids + 1 + (plan->own_cgroup ? 64 : 0), /* so that the group acts */
 		.fsize_bytes = plan->limits->workspace_bytes,
 		.nofile = 4096,
 	};
@@ -113,15 +139,36 @@ restrict_self(const struct sbx_native_plan *plan, struct sbx_err *err)
 	return 0;
 }
 
+/*
+ * What the maker had and its commands shall not have: a place before others on the processor and at
+ * the disk, and a session keyring. A lower place than usual stays: to leave it would take a right.
+ */
+static int
+leave_inheritance(struct sbx_err *err)
+{
+	static const struct sched_param normal;
+
+	if (getpriority(PRIO_PROCESS, 0) < 0 && setpriority(PRIO_PROCESS, 0, 0) != 0)
+		return sbx_fail_sys(err, SBX_E_INTERNAL, "reset the nice value");
+	if (sched_setscheduler(0, SCHED_OTHER, &normal) != 0)
+		return sbx_fail_sys(err, SBX_E_INTERNAL, "reset the scheduling policy");
+	/* IOPRIO_WHO_PROCESS, ourselves, IOPRIO_CLASS_NONE: as the nice value says */
+	if (syscall(SYS_ioprio_set, 1, 0, 0) != 0 && errno != ENOSYS)
+		return sbx_fail_sys(err, SBX_E_INTERNAL, "reset the I/O priority");
+	if (syscall(SYS_keyctl, KEYCTL_JOIN_SESSION_KEYRING, NULL) < 0 && errno != ENOSYS)
+		return sbx_fail_sys(err, SBX_E_UNAVAILABLE, "leave the maker's session keyring");
+	return 0;
+}
+
+/* By the system call: libc keeps two realtime signals for itself and refuses to touch them. */
 static void
 default_signals(void)
 {
-	sigset_t none;
+	static const unsigned char none[64]; /* a kernel sigaction or mask of zeros */
 
-	sigemptyset(&none);
-	for (int sig = 1; sig < NSIG; sig++)
-		signal(sig, SIG_DFL);
-	sigprocmask(SIG_SETMASK, &none, NULL);
+	for (int sig = 1; sig <= 64; sig++)
+		syscall(SYS_rt_sigaction, sig, none, NULL, (size_t)8);
+	syscall(SYS_rt_sigprocmask, SIG_SETMASK, none, NULL, (size_t)8);
 }
 
 /* The descriptor is open after exec; nothing that stays may sit where the plan goes. */
@@ -185,7 +232,7 @@ become_init(const struct sbx_native_plan *plan, int ruleset_fd, struct sbx_err *
 }
 
 void
-sbx_native_child(const struct sbx_native_plan *plan)
+sbx_native_child(struct sbx_native_plan *plan)
 {
 	struct sbx_err err = { 0 };
 	int ruleset_fd = -1;
@@ -194,6 +241,8 @@ sbx_native_child(const struct sbx_native_plan *plan)
 	default_signals();
 	if (rc == 0)
 		rc = take_identity(plan, &err);
+	if (rc == 0)
+		rc = leave_inheritance(&err);
 	if (rc == 0)
 		rc = close_namespaces(plan, &err);
 	if (rc == 0)

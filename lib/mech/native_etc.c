@@ -3,6 +3,7 @@
  * of the host, and small files over /proc that show the environment's limits instead of the
  * machine's. What they show is the limit, not the use: they are written once.
  */
+#include <dirent.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
@@ -33,10 +34,15 @@ static const struct {
 	{ "etc/shells", "/bin/sh\n/bin/bash\n" },
 };
 
-/* Of the host's /etc: public data that programs need, read-only, as far as it is there. */
-static const char *const etc_host[] = { "alternatives", "ca-certificates.conf", "ld.so.cache",
-	"ld.so.conf", "ld.so.conf.d", "magic", "mime.types", "protocols", "services", "ssl/certs",
-	"ssl/openssl.cnf", "perl", "python3", "python3.11", "java-17-openjdk", "fonts", "terminfo" };
+/*
+ * Of the host's /etc: public data that programs need, read-only, as far as it is there. Each is a
+ * mount, so what only a package manager reads is not among them.
+ */
+static const char *const etc_host[] = { "alternatives", "ld.so.cache", "mime.types", "protocols",
+	"services", "ssl/certs", "ssl/openssl.cnf" };
+
+/* The same for directories that carry a version in their names. */
+static const char *const etc_prefixes[] = { "python3", "java-" };
 
 int
 sbx_native_file(int root_fd, const char *path, const void *bytes, size_t length,
@@ -78,6 +84,26 @@ adopt_etc(int root_fd, const char *name, struct sbx_err *err)
 }
 
 static int
+adopt_versions(int root_fd, struct sbx_err *err)
+{
+	DIR *etc = opendir("/etc");
+	struct dirent *entry;
+	int rc = 0;
+
+	while (etc != NULL && rc == 0 && (entry = readdir(etc)) != NULL) {
+		for (size_t i = 0; i < COUNT(etc_prefixes) && rc == 0; i++) {
+			if (entry->d_type == DT_DIR && strlen(entry->d_name) < 48 &&
+				strncmp(entry->d_name, etc_prefixes[i],
+					strlen(etc_prefixes[i])) == 0)
+				rc = adopt_etc(root_fd, entry->d_name, err);
+		}
+	}
+	if (etc != NULL)
+		closedir(etc);
+	return rc;
+}
+
+static int
 copy_link(int root_fd, const char *from, const char *to)
 {
 	char target[256];
@@ -106,7 +132,7 @@ sbx_native_etc(int root_fd, struct sbx_err *err)
 		if (adopt_etc(root_fd, etc_host[i], err) != 0)
 			return -1;
 	}
-	return 0;
+	return adopt_versions(root_fd, err);
 }
 
 /* The first `count` processors of the host's list. */

@@ -25,9 +25,8 @@
 /* A trial in a child that has all namespaces and its maps; fills err on failure. */
 typedef int trial_fn(struct sbx_err *err);
 
-static void
-be_child(trial_fn *trial, int maps_itself, const struct sbx_ns_map *map, const int go[2],
-	int out_fd) __attribute__((noreturn));
+static void be_child(trial_fn *trial, int maps_itself, const struct sbx_ns_map *map,
+	const int go[2], int out_fd) __attribute__((noreturn));
 
 static void
 be_child(trial_fn *trial, int maps_itself, const struct sbx_ns_map *map, const int go[2],
@@ -42,8 +41,9 @@ be_child(trial_fn *trial, int maps_itself, const struct sbx_ns_map *map, const i
 		rc = sbx_ns_map(0, map, &err);
 	else if (read(go[0], &byte, 1) != 1)
 		_exit(1);
-	if (rc == 0 && (setresgid(SBX_NATIVE_UID, SBX_NATIVE_UID, SBX_NATIVE_UID) != 0 ||
-			       setresuid(SBX_NATIVE_UID, SBX_NATIVE_UID, SBX_NATIVE_UID) != 0))
+	if (rc == 0 &&
+		(setresgid(SBX_NATIVE_UID, SBX_NATIVE_UID, SBX_NATIVE_UID) != 0 ||
+			setresuid(SBX_NATIVE_UID, SBX_NATIVE_UID, SBX_NATIVE_UID) != 0))
 		rc = sbx_fail_sys(&err, SBX_E_UNAVAILABLE, "become uid %d", SBX_NATIVE_UID);
 	if (rc == 0)
 		rc = trial(&err);
@@ -139,8 +139,8 @@ try_nested(struct sbx_err *err)
 static int
 try_seccomp(struct sbx_err *err)
 {
-	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0 || sbx_seccomp_base(SBX_SECCOMP_STRICT) != 0 ||
-		sbx_seccomp_command() != 0)
+	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0 ||
+		sbx_seccomp_base(SBX_SECCOMP_STRICT) != 0 || sbx_seccomp_command() != 0)
 		return sbx_fail_sys(err, SBX_E_UNAVAILABLE, "install the filters");
 	if (unshare(CLONE_NEWNS) == 0 || errno != EPERM)
 		return sbx_fail(err, SBX_E_UNAVAILABLE, "the filter does not act");
@@ -161,7 +161,9 @@ static void
 probe_groups(const struct sbx_mech_host *host, struct sbx_probe *probe)
 {
 	static const char *const layouts[] = { "none", "v1", "hybrid", "v2" };
-	struct sbx_cgroup_limits limits = { .cpu_milli = 1000, .memory_bytes = 64 << 20, .pids = 16 };
+	struct sbx_cgroup_limits limits = {
+		.cpu_milli = 1000, .memory_bytes = 64 << 20, .pids = 16
+	};
 	struct sbx_cgroup_host groups;
 	struct sbx_cgroup cg;
 	struct sbx_err err = { 0 };
@@ -183,15 +185,34 @@ probe_groups(const struct sbx_mech_host *host, struct sbx_probe *probe)
 	sbx_cgroup_host_close(&groups);
 }
 
+static int
+do_nothing(void *arg, struct sbx_err *err)
+{
+	(void)arg;
+	(void)err;
+	return 0;
+}
+
 static void
 probe_ids(const struct sbx_mech_host *host, struct sbx_probe *probe)
 {
 	struct sbx_err err = { 0 };
 	int rc;
 
+	if (geteuid() != 0 && host->config->user_ids == SBX_USER_IDS_SUBUID) {
+		struct sbx_slot_range range;
+
+		rc = sbx_slot_user_range(&range, &err);
+		if (rc == 0)
+			rc = sbx_ns_as_owner((uid_t)range.uid_first, (gid_t)range.gid_first,
+				do_nothing, NULL, &err);
+		report(probe, "own uids", rc, 1, "of the subordinate range, by newuidmap", &err);
+		return;
+	}
 	if (geteuid() != 0) {
-		sbx_probe_add(probe, "own uids", 0, 0, "a plain user has one uid for all environments",
-			"run the tools as root or as a service account");
+		sbx_probe_add(probe, "own uids", 0, 0,
+			"a plain user has one uid for all environments",
+			"configure `user_ids: subuid`, or run the tools as root");
 		return;
 	}
 	rc = sbx_slot_check_range(host->config->uid_first, host->config->uid_count, &err);
@@ -225,7 +246,10 @@ sbx_native_probe(const struct sbx_mech_host *host, struct sbx_probe *probe)
 		{ "no nested namespaces", try_nested, "refused inside" },
 		{ "seccomp", try_seccomp, "installed, and it acts" },
 	};
-	struct sbx_ns_map map = { SBX_NATIVE_UID, geteuid(), SBX_NATIVE_UID, getegid() };
+	struct sbx_ns_map map = { .inside_uid = SBX_NATIVE_UID,
+		.outside_uid = geteuid(),
+		.inside_gid = SBX_NATIVE_UID,
+		.outside_gid = getegid() };
 	int abi = sbx_landlock_abi();
 
 	if (geteuid() == 0)

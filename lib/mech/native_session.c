@@ -27,6 +27,7 @@ struct running {
 	struct running *next;
 	uint32_t id;
 	int has_group, oom_fd, oom_told;
+	int pids_full; /* when it was killed */
 	struct sbx_cgroup_command group;
 	uint64_t waited_cpu_us; /* as pid 1 saw it; for hosts without groups */
 };
@@ -40,6 +41,7 @@ struct sbx_session {
 	struct sbx_cgroup groups;
 	struct sbx_native_monitor *monitor; /* NULL where groups enforce memory */
 	struct running *running;
+	struct running *spare; /* ended, its group kept for the next command; or NULL */
 };
 
 static int
@@ -153,6 +155,8 @@ sbx_native_close(struct sbx_session *session)
 		(void)tell(session, SBX_INIT_DONE, running->id);
 		forget(running);
 	}
+	if (session->spare != NULL)
+		forget(session->spare);
 	sbx_scoped_close(&session->sock);
 	sbx_native_monitor_free(session->monitor);
 	if (session->has_groups) {
@@ -252,13 +256,16 @@ sbx_native_start(struct sbx_session *session, const struct sbx_mech_command *com
 
 	if (pack(command, &head, &payload, err) != 0)
 		return -1;
-	running = sbx_mem_alloc(1, sizeof(*running));
-	running->oom_fd = -1;
-	running->id = head.id = ++session->last_id;
-	if (claim(session, running, err) != 0) {
-		forget(running);
-		return -1;
+	running = sbx_take_ptr(session->spare);
+	if (running == NULL) {
+		running = sbx_mem_alloc(1, sizeof(*running));
+		running->oom_fd = -1;
+		if (claim(session, running, err) != 0) {
+			forget(running);
+			return -1;
+		}
 	}
+	running->id = head.id = ++session->last_id;
 	if (running->has_group) {
 		head.flags |= SBX_INIT_HAS_GROUP;
 		fds[fd_count++] = running->group.dir_fd;
@@ -329,6 +336,9 @@ next_oom(struct sbx_session *session, struct sbx_mech_event *event)
 			}
 			continue;
 		}
+		/* Late word of a command that ended: its group is not for another one. */
+		if (session->spare != NULL && session->spare->oom_fd == ready[i].data.fd)
+			forget(sbx_take_ptr(session->spare));
 		for (running = session->running; running != NULL; running = running->next) {
 			if (running->oom_fd != ready[i].data.fd || running->oom_told)
 				continue;
@@ -375,6 +385,7 @@ sbx_native_kill(struct sbx_session *session, uint32_t id, int *restarted, struct
 	if (running == NULL)
 		return sbx_fail(err, SBX_E_NOT_FOUND, "no command %u", id);
 	if (running->has_group) {
+		running->pids_full = sbx_cgroup_pids_full(&session->groups, 0);
 		if (sbx_cgroup_kill(&running->group) != 0)
 			return sbx_fail_sys(err, SBX_E_INTERNAL, "kill the command's group");
 		return 0;
@@ -390,9 +401,11 @@ finish_group(struct sbx_session *session, struct running *running, struct sbx_me
 	struct sbx_err *err)
 {
 	struct sbx_cgroup_usage figures = { 0 };
+	int full = running->pids_full;
 
 	if (sbx_cgroup_populated(&running->group) == 1) {
 		usage->left_over = 1;
+		full |= sbx_cgroup_pids_full(&session->groups, 0);
 		if (sbx_cgroup_kill(&running->group) != 0)
 			return sbx_fail_sys(err, SBX_E_INTERNAL, "kill the command's group");
 		if (sbx_cgroup_wait_empty(&running->group,
@@ -404,10 +417,23 @@ finish_group(struct sbx_session *session, struct running *running, struct sbx_me
 	usage->cpu_us = figures.cpu_us;
 	usage->peak_memory_bytes = figures.peak_memory_bytes;
 	usage->oom_kills = figures.oom_kills;
-	usage->pids_hits = figures.pids_hits;
+	usage->pids_hits = figures.pids_hits + (figures.pids_hits == 0 && full);
 	usage->exact = figures.exact;
 	usage->has_memory = 1;
 	return 0;
+}
+
+/* The next command of this session may have the group, as long as nothing was killed in it. */
+static void
+keep_or_forget(struct sbx_session *session, struct running *running, int rc)
+{
+	if (rc == 0 && session->spare == NULL && running->has_group && !running->oom_told &&
+		sbx_cgroup_rearm(&session->groups, &running->group)) {
+		running->next = NULL;
+		session->spare = running;
+		return;
+	}
+	forget(running);
 }
 
 int
@@ -434,6 +460,6 @@ sbx_native_finish(struct sbx_session *session, uint32_t id, struct sbx_mech_usag
 	}
 	/* A pid 1 that is gone needs no word. */
 	(void)tell(session, SBX_INIT_DONE, id);
-	forget(running);
+	keep_or_forget(session, running, rc);
 	return rc;
 }

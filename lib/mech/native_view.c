@@ -49,8 +49,9 @@ static const struct {
 };
 
 /*
- * Of a procfs with everything in it: what tells about the host or reaches the kernel. Root inside
- * does not exist, so most writes fail by permission; these fail whatever the kernel thinks.
+ * Of a procfs with everything in it: what tells about the host or reaches the kernel, as far as the
+ * file's mode lets "others" at it. What only root may open (kcore, kmsg, sysrq-trigger) is out of
+ * reach by itself: its owner does not exist inside, so no capability could help.
  */
 static const char *const proc_masked[] = { "acpi", "asound", "bus", "cmdline", "config.gz",
 	"diskstats", "driver", "fs", "interrupts", "iomem", "ioports", "irq", "kallsyms", "kcore",
@@ -256,7 +257,7 @@ mask(int root_fd, const char *name, struct sbx_err *err)
 	SBX_AUTO_FD cover = -1;
 
 	snprintf(path, sizeof(path), "proc/%s", name);
-	if (fstatat(root_fd, path, &st, AT_SYMLINK_NOFOLLOW) != 0)
+	if (fstatat(root_fd, path, &st, AT_SYMLINK_NOFOLLOW) != 0 || (st.st_mode & S_IRWXO) == 0)
 		return 0;
 	cover = sbx_mount_cut(root_fd, S_ISDIR(st.st_mode) ? EMPTY_DIR : EMPTY_FILE,
 		SBX_MOUNT_RDONLY | SBX_MOUNT_NODEV | SBX_MOUNT_NOEXEC, err);

@@ -42,13 +42,13 @@ note(const struct sbx_env *env, const struct sbx_err *reason)
 		return;
 }
 
+/* Also without one in the record: whoever took it may have died before that was written. */
 static int
 free_slot(const struct sbx_mech_host *host, const struct sbx_env_record *record, int unused,
 	struct sbx_err *err)
 {
 	if (!unused)
-		return sbx_fail(err, SBX_E_BUSY, "slot %lld stays with what is left of its uid",
-			(long long)record->slot);
+		return sbx_fail(err, SBX_E_BUSY, "the slot stays with what is left of its uid");
 	return sbx_slot_free(host->state, record->id, record->slot, err);
 }
 
@@ -83,11 +83,9 @@ sbx_teardown(const struct sbx_mech_host *host, const struct sbx_mech *mech, stru
 	part = add(report, "workspace");
 	part->gone = sbx_walk_remove(env->dir_fd, "workspace", &part->err) == 0;
 	clear = clear && part->gone;
-	if (record->slot >= 0) {
-		part = add(report, "slot");
-		part->gone = free_slot(host, record, clear, &part->err) == 0;
-		clear = clear && part->gone;
-	}
+	part = add(report, "slot");
+	part->gone = free_slot(host, record, clear, &part->err) == 0;
+	clear = clear && part->gone;
 	if (!clear)
 		return keep(env, record, report, err);
 	/* The slot went first: from here on another provision may take the same id and slot. */

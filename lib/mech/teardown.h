@@ -29,8 +29,8 @@ struct sbx_teardown {
  *
  * env is locked; on success its descriptors are closed, on failure the caller closes.
  */
-int sbx_teardown(const struct sbx_mech_host *host, const struct sbx_mech *mech,
-	struct sbx_env *env, struct sbx_env_record *record, struct sbx_teardown *report,
-	struct sbx_err *err) __attribute__((warn_unused_result));
+int sbx_teardown(const struct sbx_mech_host *host, const struct sbx_mech *mech, struct sbx_env *env,
+	struct sbx_env_record *record, struct sbx_teardown *report, struct sbx_err *err)
+	__attribute__((warn_unused_result));
 
 #endif

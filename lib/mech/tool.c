@@ -51,7 +51,6 @@ sbx_tool_open(const struct sbx_opt_common *common, struct sbx_tool *tool, struct
 {
 	const char *libexec = getenv("SBX_LIBEXEC");
 
-	sbx_config_init(&tool->config);
 	if (sbx_state_load_config(common->config, &tool->config, err) < 0 ||
 		sbx_state_open(common->state, tool->config.state, &tool->state, err) < 0) {
 		sbx_config_done(&tool->config);

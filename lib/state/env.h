@@ -33,7 +33,7 @@ struct sbx_env_record {
 	struct sbx_limits limits;
 	uint64_t tmp_bytes;
 	int cgroup_layout; /* enum sbx_cgroup_layout; 0: best effort without groups */
-	char cgroup_parent[256];
+	char cgroup_parent[2112]; /* as sbx_cgroup_host_open() takes it */
 	int64_t slot; /* -1: none */
 	int64_t uid, gid; /* host ids of its processes; -1 before they are known */
 	int64_t init_pid, init_start; /* pid 1 as the host sees it, its start in ticks; 0: none */

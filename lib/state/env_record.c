@@ -2,10 +2,8 @@
  * state.json and spec.json, in and out. One table of members serves both ways. Keys that it does not
  * have are passed over here, unlike in requests: a later version may have written them.
  */
-#include <stdlib.h>
 #include <string.h>
 
-#include "base/clock.h"
 #include "base/io.h"
 #include "base/scoped.h"
 #include "data/json.h"

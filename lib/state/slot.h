@@ -32,4 +32,16 @@ int sbx_slot_check_range(uint64_t first, uint64_t count, struct sbx_err *err)
 int sbx_slot_check_range_at(int etc_fd, uint64_t first, uint64_t count, struct sbx_err *err)
 	__attribute__((warn_unused_result));
 
+/* The uids and gids that a plain user may give away: as many of both. */
+struct sbx_slot_range {
+	uint64_t uid_first, gid_first, count;
+};
+
+/*
+ * The first ranges of the calling user in /etc/subuid and /etc/subgid, by its name or its number.
+ * SBX_E_UNAVAILABLE that names the file which has none.
+ */
+int sbx_slot_user_range(struct sbx_slot_range *range, struct sbx_err *err)
+	__attribute__((warn_unused_result));
+
 #endif

@@ -4,6 +4,8 @@
  * ids (subuid(5)), changes nothing.
  */
 #include <fcntl.h>
+#include <pwd.h>
+#include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -35,6 +37,13 @@ split(char *line, char *fields[FIELDS])
 	return count;
 }
 
+static int
+subordinate(char *const fields[FIELDS], struct range *range)
+{
+	return sbx_num_u64(fields[1], 0, UINT32_MAX, "first", &range->first, NULL) == 0 &&
+		sbx_num_u64(fields[2], 1, UINT32_MAX, "count", &range->count, NULL) == 0;
+}
+
 /* What a line takes: 1, or 0 for a comment and what those who read these files would pass over. */
 static int
 line_range(char *line, int is_passwd, struct range *taken)
@@ -49,8 +58,19 @@ line_range(char *line, int is_passwd, struct range *taken)
 	/* Root's own subordinate ids are where an operator reserves the range for us. */
 	if (strcmp(fields[0], "root") == 0 || strcmp(fields[0], "0") == 0)
 		return 0;
-	return sbx_num_u64(fields[1], 0, UINT32_MAX, "first", &taken->first, NULL) == 0 &&
-		sbx_num_u64(fields[2], 1, UINT32_MAX, "count", &taken->count, NULL) == 0;
+	return subordinate(fields, taken);
+}
+
+static int
+read_database(int etc_fd, const char *name, struct sbx_buf *text, struct sbx_err *err)
+{
+	SBX_AUTO_FD fd = openat(etc_fd, name, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
+
+	if (fd < 0 && errno == ENOENT)
+		return 0;
+	if (fd < 0)
+		return sbx_fail_sys(err, SBX_E_CONFIG, "open /etc/%s", name);
+	return sbx_io_read_all(fd, text, name, err) < 0 ? -1 : 0;
 }
 
 static int
@@ -58,14 +78,9 @@ check_file(int etc_fd, const char *name, const struct range *ours, struct sbx_er
 {
 	SBX_AUTO_BUF text = SBX_BUF_INIT(FILE_BYTES_MAX);
 	int is_passwd = strcmp(name, "passwd") == 0, number = 0;
-	SBX_AUTO_FD fd = openat(etc_fd, name, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
 	char *line, *next;
 
-	if (fd < 0 && errno == ENOENT)
-		return 0;
-	if (fd < 0)
-		return sbx_fail_sys(err, SBX_E_CONFIG, "open /etc/%s", name);
-	if (sbx_io_read_all(fd, &text, name, err) < 0)
+	if (read_database(etc_fd, name, &text, err) < 0)
 		return -1;
 	next = text.data;
 	while ((line = strsep(&next, "\n")) != NULL) {
@@ -105,4 +120,48 @@ sbx_slot_check_range(uint64_t first, uint64_t count, struct sbx_err *err)
 	if (etc_fd < 0)
 		return sbx_fail_sys(err, SBX_E_CONFIG, "open /etc");
 	return sbx_slot_check_range_at(etc_fd, first, count, err);
+}
+
+static int
+first_of_user(int etc_fd, const char *file, const char *user, struct range *found,
+	struct sbx_err *err)
+{
+	SBX_AUTO_BUF text = SBX_BUF_INIT(FILE_BYTES_MAX);
+	char number[24], *fields[FIELDS], *line, *next;
+
+	snprintf(number, sizeof(number), "%u", (unsigned)geteuid());
+	if (read_database(etc_fd, file, &text, err) < 0)
+		return -1;
+	next = text.data;
+	while ((line = strsep(&next, "\n")) != NULL) {
+		if (line[0] == '#' || split(line, fields) < FIELDS ||
+			(strcmp(fields[0], user) != 0 && strcmp(fields[0], number) != 0))
+			continue;
+		if (subordinate(fields, found))
+			return 0;
+	}
+	sbx_fail(err, SBX_E_UNAVAILABLE, "user %s has no range in /etc/%s", user, file);
+	return sbx_fail_hint(err,
+		"root can give one: usermod --add-subuids FIRST-LAST --add-subgids "
+		"FIRST-LAST %s; or configure `user_ids: own`",
+		user);
+}
+
+int
+sbx_slot_user_range(struct sbx_slot_range *range, struct sbx_err *err)
+{
+	SBX_AUTO_FD etc_fd = open("/etc", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	const struct passwd *entry = getpwuid(geteuid());
+	const char *user = entry != NULL ? entry->pw_name : "";
+	struct range uids, gids;
+
+	if (etc_fd < 0)
+		return sbx_fail_sys(err, SBX_E_CONFIG, "open /etc");
+	if (first_of_user(etc_fd, "subuid", user, &uids, err) < 0 ||
+		first_of_user(etc_fd, "subgid", user, &gids, err) < 0)
+		return -1;
+	range->uid_first = uids.first;
+	range->gid_first = gids.first;
+	range->count = uids.count < gids.count ? uids.count : gids.count;
+	return 0;
 }

@@ -1,0 +1,92 @@
+/*
+ * A plain user outside of a delegated control group: run ourselves once more in a scope of its own,
+ * which systemd delegates. Whether that works is tried first with a program that does nothing, so
+ * that a host without it is refused by name, by the mechanism, instead of by systemd-run's own words.
+ * Comes before stdin is read. Never weakens: the second run either finds its group or fails.
+ */
+#include <errno.h>
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/log.h"
+#include "base/mem.h"
+#include "base/scoped.h"
+#include "base/spawn.h"
+#include "kernel/cgroup.h"
+#include "provision.h"
+
+#define GUARD "SBX_DELEGATED" /* set: this is the second run */
+#define TRIAL_MS 10000
+
+static const char *const scope[] = { "systemd-run", "--user", "--scope", "--quiet", "-p",
+	"Delegate=yes", "--" };
+#define SCOPE_COUNT (sizeof(scope) / sizeof(scope[0]))
+
+static int
+wanted(const struct sbx_tool *tool, const struct provision_options *options)
+{
+	const char *mechanism = options->mechanism != NULL ? options->mechanism :
+							     tool->config.mechanism;
+	struct sbx_cgroup_host host;
+
+	if (geteuid() == 0 || tool->config.cgroup != SBX_REQUIRED ||
+		strcmp(mechanism, "native") != 0 || getenv(GUARD) != NULL)
+		return 0;
+	if (sbx_cgroup_host_open(NULL, &host, NULL) != 0)
+		return 1;
+	sbx_cgroup_host_close(&host);
+	return 0;
+}
+
+/* scope, then the program and its arguments, as execvp(3) takes it; one block, for free(3). */
+static char **
+scoped_argv(char *program, char **rest)
+{
+	size_t count = 0;
+	char **argv;
+
+	while (rest[count] != NULL)
+		count++;
+	argv = sbx_mem_alloc(SCOPE_COUNT + count + 2, sizeof(*argv));
+	memcpy(argv, scope, sizeof(scope));
+	argv[SCOPE_COUNT] = program;
+	memcpy(argv + SCOPE_COUNT + 1, rest, count * sizeof(*argv));
+	return argv;
+}
+
+static int
+has_scopes(void)
+{
+	char name[] = "true", said[160];
+	char *nothing[] = { NULL };
+	SBX_AUTO_FREE char **argv = scoped_argv(name, nothing);
+	int status = sbx_spawn_wait(argv, TRIAL_MS, said, sizeof(said));
+
+	if (status != 0)
+		sbx_log(SBX_LOG_DEBUG, "systemd-run --user --scope does not work here: %s",
+			status < 0 ? strerror(errno) : said);
+	return status == 0;
+}
+
+int
+provision_delegate(const struct sbx_tool *tool, const struct provision_options *options,
+	char **argv, struct sbx_err *err)
+{
+	char self[PATH_MAX];
+	SBX_AUTO_FREE char **again = NULL;
+	ssize_t length;
+
+	if (!wanted(tool, options) || !has_scopes())
+		return 0;
+	length = readlink("/proc/self/exe", self, sizeof(self));
+	if (length < 0 || (size_t)length == sizeof(self))
+		return sbx_fail_sys(err, SBX_E_INTERNAL, "find our own program");
+	self[length] = '\0';
+	if (setenv(GUARD, "1", 1) != 0)
+		return sbx_fail_sys(err, SBX_E_INTERNAL, "set " GUARD);
+	again = scoped_argv(self, argv + 1);
+	execvp(again[0], again);
+	return sbx_fail_sys(err, SBX_E_UNAVAILABLE, "execute %s", again[0]);
+}
