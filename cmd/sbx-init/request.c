@@ -66,7 +66,7 @@ place(struct init_message *message, size_t received)
 {
 	const struct sbx_init_request *head = &message->head;
 	size_t want = 3 + (head->flags & SBX_INIT_HAS_GROUP ? 2u : 0u) +
-		      (head->flags & SBX_INIT_IN_MEMFD ? 1u : 0u);
+		(head->flags & SBX_INIT_IN_MEMFD ? 1u : 0u);
 
 	if (received != want || head->id == 0)
 		return -1;

@@ -184,8 +184,9 @@ static int
 try_forbidden(const struct init *init)
 {
 	/* 192.0.2.1 is a documentation address (RFC 5737): nobody is called. */
-	struct sockaddr_in away = { .sin_family = AF_INET, .sin_port = htons(9),
-		.sin_addr.s_addr = htonl(0xc0000201) };
+	struct sockaddr_in away = {
+		.sin_family = AF_INET, .sin_port = htons(9), .sin_addr.s_addr = htonl(0xc0000201)
+	};
 	int sock = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
 
 	if (open(init->plan.probe_write, O_WRONLY | O_CREAT | O_CLOEXEC, 0600) >= 0)

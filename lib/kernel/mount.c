@@ -79,7 +79,8 @@ sbx_mount_new(const char *type, const char *const *options, int flags, struct sb
 		return sbx_fail_sys(err, SBX_E_UNAVAILABLE, "open a file system of type %s", type);
 	for (; options != NULL && *options != NULL; options++) {
 		if (set_option(fs, *options) != 0)
-			return sbx_fail_sys(err, SBX_E_UNAVAILABLE, "%s: option %s", type, *options);
+			return sbx_fail_sys(err, SBX_E_UNAVAILABLE, "%s: option %s", type,
+				*options);
 	}
 	if (fsconfig(fs, FSCONFIG_CMD_CREATE, NULL, NULL, 0) != 0)
 		return sbx_fail_sys(err, SBX_E_UNAVAILABLE, "make a file system of type %s", type);
@@ -92,8 +93,7 @@ sbx_mount_new(const char *type, const char *const *options, int flags, struct sb
 int
 sbx_mount_hang(int mount_fd, int root_fd, const char *path, struct sbx_err *err)
 {
-	SBX_AUTO_FD place =
-		sbx_path_open_in_root(root_fd, path, O_PATH | O_NOFOLLOW | O_CLOEXEC);
+	SBX_AUTO_FD place = sbx_path_open_in_root(root_fd, path, O_PATH | O_NOFOLLOW | O_CLOEXEC);
 
 	if (place < 0)
 		return sbx_fail_sys(err, SBX_E_UNAVAILABLE, "open the mount point %s", path);
@@ -136,7 +136,8 @@ sbx_mount_pivot(int mount_fd, struct sbx_err *err)
 		return sbx_fail_sys(err, SBX_E_UNAVAILABLE, "enter the new root");
 	if (syscall(SYS_pivot_root, ".", ".") != 0) {
 		sbx_fail_sys(err, SBX_E_UNAVAILABLE, "pivot into the new root");
-		return sbx_fail_hint(err, "EINVAL here means that / is the initial ramfs: "
+		return sbx_fail_hint(err,
+			"EINVAL here means that / is the initial ramfs: "
 			"switch_root to a mounted file system first");
 	}
 	if (umount2(".", MNT_DETACH) != 0)

@@ -99,7 +99,8 @@ sbx_ns_loopback_up(struct sbx_err *err)
 	SBX_AUTO_FD sock = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
 
 	if (sock < 0)
-		return sbx_fail_sys(err, SBX_E_UNAVAILABLE, "open a socket for the loopback interface");
+		return sbx_fail_sys(err, SBX_E_UNAVAILABLE,
+			"open a socket for the loopback interface");
 	request.ifr_flags = IFF_UP | IFF_RUNNING;
 	if (ioctl(sock, SIOCSIFFLAGS, &request) != 0)
 		return sbx_fail_sys(err, SBX_E_UNAVAILABLE, "bring the loopback interface up");
@@ -113,7 +114,7 @@ is_chroot(void)
 	struct stat mine, of_init;
 
 	return stat("/", &mine) == 0 && stat("/proc/1/root/.", &of_init) == 0 &&
-	       (mine.st_dev != of_init.st_dev || mine.st_ino != of_init.st_ino);
+		(mine.st_dev != of_init.st_dev || mine.st_ino != of_init.st_ino);
 }
 
 static int
@@ -131,19 +132,25 @@ sbx_ns_explain(int error, struct sbx_err *err)
 	sbx_fail_sys(err, SBX_E_UNAVAILABLE, "user namespaces are not to be had here");
 	if (reads_as("/proc/sys/user/max_user_namespaces", '0'))
 		return sbx_fail_hint(err, "sysctl user.max_user_namespaces is 0: raise it");
-	if (error == EPERM && reads_as("/proc/sys/kernel/apparmor_restrict_unprivileged_userns", '1'))
-		return sbx_fail_hint(err, "AppArmor restricts them: install a profile for "
+	if (error == EPERM &&
+		reads_as("/proc/sys/kernel/apparmor_restrict_unprivileged_userns", '1'))
+		return sbx_fail_hint(err,
+			"AppArmor restricts them: install a profile for "
 			"sbx-provision with `userns,`, or set "
 			"kernel.apparmor_restrict_unprivileged_userns=0");
 	if (error == EPERM && reads_as("/proc/sys/kernel/unprivileged_userns_clone", '0'))
-		return sbx_fail_hint(err, "sysctl kernel.unprivileged_userns_clone is 0: set it to 1");
+		return sbx_fail_hint(err,
+			"sysctl kernel.unprivileged_userns_clone is 0: set it to 1");
 	if (error == EPERM && is_chroot())
-		return sbx_fail_hint(err, "this is a chroot, where the kernel refuses them: enter the "
+		return sbx_fail_hint(err,
+			"this is a chroot, where the kernel refuses them: enter the "
 			"tree by pivot_root (systemd-nspawn, unshare -m)");
 	if (error == EPERM)
-		return sbx_fail_hint(err, "a chroot, a seccomp filter of a container or a security "
+		return sbx_fail_hint(err,
+			"a chroot, a seccomp filter of a container or a security "
 			"module forbids them: run outside of it");
 	if (error == ENOSPC)
-		return sbx_fail_hint(err, "nested too deep, or user.max_user_namespaces is reached");
+		return sbx_fail_hint(err,
+			"nested too deep, or user.max_user_namespaces is reached");
 	return sbx_fail_hint(err, "the kernel needs CONFIG_USER_NS");
 }

@@ -5,7 +5,7 @@
  *                       workspace, what needs rights on the host's side
  *     native_launch.c   clone with all namespaces, write the maps, wait for the report of pid 1
  *     native_child.c    in the namespaces: join, map, build the view, drop everything, become sbx-init
- *     native_view.c     the file systems that the environment sees (native_etc.c: files we write)
+ *     native_view.c     what the environment sees; native_dev.c, native_proc.c, native_etc.c: parts
  *     native_session.c  a tool's hold on a live environment
  *
  * native_child.c and native_view.c run with all capabilities of the new user namespace; they take
@@ -82,10 +82,19 @@ sbx_native_is_subordinate(const struct sbx_env_record *record)
 /* Build the new root over "/" and make it the root of this mount namespace. */
 int sbx_native_view(const struct sbx_native_plan *plan, struct sbx_err *err)
 	__attribute__((warn_unused_result));
-/* The synthetic part of /etc, and our own files over /proc; root_fd is the new root. */
+/* Its parts; root_fd is the new root. */
 int sbx_native_etc(int root_fd, struct sbx_err *err) __attribute__((warn_unused_result));
-int sbx_native_proc_files(int root_fd, const struct sbx_limits *limits, struct sbx_err *err)
+int sbx_native_dev(int root_fd, uint64_t shm_bytes, struct sbx_err *err)
 	__attribute__((warn_unused_result));
+int sbx_native_proc(int root_fd, const struct sbx_native_plan *plan, struct sbx_err *err)
+	__attribute__((warn_unused_result));
+/* And what they are made with; paths are relative to the root, something there already is fine. */
+int sbx_native_dir(int root_fd, const char *path, mode_t mode, struct sbx_err *err)
+	__attribute__((warn_unused_result));
+int sbx_native_link(int root_fd, const char *target, const char *path, struct sbx_err *err)
+	__attribute__((warn_unused_result));
+int sbx_native_hang_new(int root_fd, const char *path, const char *type, const char *const *options,
+	int flags, struct sbx_err *err) __attribute__((warn_unused_result));
 /* A file of the view that we write: made at `path` with mode 0444. */
 int sbx_native_file(int root_fd, const char *path, const void *bytes, size_t length,
 	struct sbx_err *err) __attribute__((warn_unused_result));
@@ -101,8 +110,7 @@ int sbx_native_fd(const struct sbx_session *session);
 int sbx_native_start(struct sbx_session *session, const struct sbx_mech_command *command,
 	uint32_t *id, struct sbx_err *err);
 int sbx_native_next(struct sbx_session *session, struct sbx_mech_event *event);
-int sbx_native_kill(struct sbx_session *session, uint32_t id, int *restarted,
-	struct sbx_err *err);
+int sbx_native_kill(struct sbx_session *session, uint32_t id, int *restarted, struct sbx_err *err);
 int sbx_native_finish(struct sbx_session *session, uint32_t id, struct sbx_mech_usage *usage,
 	struct sbx_err *err);
 

@@ -1,0 +1,41 @@
+/*
+ * The inside of a native session, shared by native_session.c (open, start, close) and native_end.c
+ * (events, kill, finish).
+ */
+#ifndef SBX_MECH_NATIVE_SESSION_H
+#define SBX_MECH_NATIVE_SESSION_H
+
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "kernel/cgroup.h"
+#include "mech/native.h"
+#include "mech/native_monitor.h"
+
+#define SBX_NATIVE_EMPTY_US (2 * 1000 * 1000) /* for the processes of a command to end */
+
+struct sbx_native_running {
+	struct sbx_native_running *next;
+	uint32_t id;
+	int has_group, oom_fd, oom_told;
+	int pids_full; /* when it was killed */
+	struct sbx_cgroup_command group;
+	uint64_t waited_cpu_us; /* as pid 1 saw it; for hosts without groups */
+};
+
+struct sbx_session {
+	int epoll_fd, sock;
+	int has_groups, lost;
+	uid_t owner;
+	uint32_t last_id;
+	struct sbx_cgroup_host host;
+	struct sbx_cgroup groups;
+	struct sbx_native_monitor *monitor; /* NULL where groups enforce memory */
+	struct sbx_native_running *running;
+	struct sbx_native_running *spare; /* ended, its group kept for the next command; or NULL */
+};
+
+/* Lets the command's group go and frees. */
+void sbx_native_forget(struct sbx_native_running *running);
+
+#endif
