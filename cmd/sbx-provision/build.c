@@ -70,7 +70,19 @@ print(const struct provision_job *job, int created, struct sbx_err *err)
 	return sbx_tool_print(&line, err);
 }
 
-/* An environment counts as made when its record is ready, its lease durable and its line out. */
+/* What runs lives on without us once the lease is durable and the record says ready and names it. */
+static int
+settle(struct provision_job *job, int *lease, struct sbx_err *err)
+{
+	if (sbx_lease_commit(&job->tool->state, sbx_take_fd(lease), err) < 0)
+		return -1;
+	job->record.state = SBX_ENV_READY;
+	if (sbx_env_write(&job->env, &job->record, err) < 0)
+		return -1;
+	return job->mech->keep(sbx_take_ptr(job->birth), err);
+}
+
+/* An environment counts as made when it is settled and its line out. */
 static int
 make(struct provision_job *job, int *lease, struct sbx_err *err)
 {
@@ -80,12 +92,9 @@ make(struct provision_job *job, int *lease, struct sbx_err *err)
 	if (sbx_env_write_spec(&job->env, job->spec->canonical, err) < 0 ||
 		sbx_env_write(&job->env, &job->record, err) < 0 ||
 		make_workspace(&job->env, err) < 0 ||
-		job->mech->provision(host, &job->env, job->spec, &job->record, err) < 0)
-		return -1;
-	if (sbx_lease_commit(&job->tool->state, sbx_take_fd(lease), err) < 0)
-		return -1;
-	job->record.state = SBX_ENV_READY;
-	if (sbx_env_write(&job->env, &job->record, err) < 0)
+		job->mech->provision(host, &job->env, job->spec, &job->record, &job->birth, err) <
+			0 ||
+		settle(job, lease, err) < 0)
 		return -1;
 	if (sbx_tool_deferred())
 		return sbx_fail(err, SBX_E_CANCELLED, "ended by a signal");
@@ -99,6 +108,8 @@ undo(struct provision_job *job, struct sbx_err *err)
 	struct sbx_teardown report;
 	struct sbx_err stays = { 0 };
 
+	if (job->birth != NULL)
+		job->mech->drop(sbx_take_ptr(job->birth));
 	if (sbx_teardown(&job->tool->host, job->mech, &job->env, &job->record, &report, &stays) ==
 		0)
 		return;

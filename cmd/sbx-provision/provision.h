@@ -36,6 +36,7 @@ struct provision_job {
 	char id[SBX_ENV_ID_SIZE];
 	struct sbx_env env; /* locked from claim on */
 	struct sbx_env_record record;
+	struct sbx_mech_birth *birth; /* what runs and is not kept yet; NULL */
 };
 
 /*

@@ -40,7 +40,7 @@ start(char *const *argv, int said_fd, pid_t *pid)
 static int
 listen_to(int fd, int64_t deadline_ms, char *said, size_t size)
 {
-	char rest[256];
+	char rest[256] = { 0 };
 	size_t length = 0;
 
 	for (;;) {

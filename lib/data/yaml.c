@@ -83,7 +83,7 @@ read_strings(struct sbx_yaml_reader *r, const struct sbx_yaml_key *key, const ch
 		return -1;
 	sbx_yaml_strings_done(out);
 	*out = list;
-	list = (struct sbx_yaml_strings){ 0 };
+	memset(&list, 0, sizeof(list));
 	return 0;
 }
 
@@ -224,11 +224,18 @@ read_mapping(struct sbx_yaml_reader *r, const struct sbx_yaml_key *table, const 
 	}
 }
 
+/* Past the event that is here to the second one behind it. */
+static int
+skip_one(struct sbx_yaml_reader *r)
+{
+	return sbx_yaml_next(r) < 0 ? -1 : sbx_yaml_next(r);
+}
+
 /* One document or none. */
 static int
 read_stream(struct sbx_yaml_reader *r, const struct sbx_yaml_key *table, char *target)
 {
-	if (sbx_yaml_next(r) < 0 || sbx_yaml_next(r) < 0) /* the stream's start, and what follows */
+	if (skip_one(r) < 0) /* the stream's start */
 		return -1;
 	if (r->event.type == YAML_STREAM_END_EVENT)
 		return 0;
@@ -236,7 +243,7 @@ read_stream(struct sbx_yaml_reader *r, const struct sbx_yaml_key *table, char *t
 		return -1;
 	if (!sbx_yaml_is_null(r) && read_mapping(r, table, NULL, target) < 0)
 		return -1;
-	if (sbx_yaml_next(r) < 0 || sbx_yaml_next(r) < 0) /* the document's end, and what follows */
+	if (skip_one(r) < 0) /* the document's end */
 		return -1;
 	if (r->event.type != YAML_STREAM_END_EVENT)
 		return sbx_yaml_refuse(r, NULL, "a second document is not allowed");

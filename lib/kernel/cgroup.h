@@ -166,4 +166,7 @@ int sbx_cgroup_totals(const struct sbx_cgroup *cg, struct sbx_cgroup_totals *tot
 int sbx_cgroup_remove(const struct sbx_cgroup_host *host, const char *id, struct sbx_err *err)
 	__attribute__((warn_unused_result));
 
+/* Root's bases go with their last environment; one that is in use stays. */
+void sbx_cgroup_host_tidy(const struct sbx_cgroup_host *host);
+
 #endif

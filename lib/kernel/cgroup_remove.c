@@ -4,6 +4,7 @@
  */
 #include <dirent.h>
 #include <poll.h>
+#include <string.h>
 #include <unistd.h>
 
 #include "base/clock.h"
@@ -81,4 +82,20 @@ sbx_cgroup_remove(const struct sbx_cgroup_host *host, const char *id, struct sbx
 				0)
 			result = -1;
 	return result;
+}
+
+void
+sbx_cgroup_host_tidy(const struct sbx_cgroup_host *host)
+{
+	const int bases[4] = { host->unified_fd, host->memory_fd, host->pids_fd, host->cpu_fd };
+	const char *name = strrchr(host->parent, '/');
+
+	if (geteuid() != 0 || name == NULL)
+		return;
+	for (int i = 0; i < 4; i++) {
+		SBX_AUTO_FD up = bases[i] < 0 ? -1 : openat(bases[i], "..", SBX_CGROUP_DIR);
+
+		if (up >= 0)
+			(void)unlinkat(up, name + 1, AT_REMOVEDIR);
+	}
 }

@@ -50,14 +50,31 @@ check_storage(const struct sbx_mech_host *host, const struct sbx_env *env, struc
 	return sbx_fail_hint(err, "name one on a tmpfs, for example --state /dev/shm/sbx");
 }
 
+/* Nothing runs between commands. */
+static int
+fake_keep(struct sbx_mech_birth *birth, struct sbx_err *err)
+{
+	(void)birth;
+	(void)err;
+	return 0;
+}
+
+static void
+fake_drop(struct sbx_mech_birth *birth)
+{
+	(void)birth;
+}
+
 static int
 fake_provision(const struct sbx_mech_host *host, const struct sbx_env *env,
-	const struct sbx_spec *spec, struct sbx_env_record *record, struct sbx_err *err)
+	const struct sbx_spec *spec, struct sbx_env_record *record,
+	struct sbx_mech_birth **birth, struct sbx_err *err)
 {
 	SBX_AUTO_BUF text = SBX_BUF_INIT(SBX_FAKE_SCRIPT_MAX);
 	struct sbx_fake_script script;
 	int valid;
 
+	*birth = NULL;
 	if (spec->fake_script == NULL)
 		return sbx_fail(err, SBX_E_BAD_REQUEST, "mechanism fake needs fake_script");
 	if (spec->storage_memory && check_storage(host, env, err) < 0)
@@ -111,6 +128,8 @@ const struct sbx_mech sbx_mech_fake = {
 	.development_only = 1,
 	.probe = fake_probe,
 	.provision = fake_provision,
+	.keep = fake_keep,
+	.drop = fake_drop,
 	.destroy = fake_destroy,
 	.alive = fake_alive,
 	.totals = fake_totals,

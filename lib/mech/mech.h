@@ -69,6 +69,7 @@ struct sbx_mech_usage {
 	int left_over; /* descendants were still running and were killed */
 };
 
+struct sbx_mech_birth; /* what provision() started and keep() lets live; each has its own */
 struct sbx_session; /* a tool's hold on a live environment; each mechanism has its own */
 
 struct sbx_mech {
@@ -81,12 +82,16 @@ struct sbx_mech {
 	void (*probe)(const struct sbx_mech_host *host, struct sbx_probe *probe);
 
 	/*
-	 * Build the environment and leave it running: env is locked, its spec and a record in state
-	 * `provisioning` are written. Fills uid, gid, slot, init_*, cgroup_*, enforced; runs the
-	 * self-test. On failure everything that was made is torn down again.
+	 * Build the environment: env is locked, its spec and a record in state `provisioning` are
+	 * written. Fills uid, gid, slot, init_*, cgroup_*, enforced; runs the self-test. What it
+	 * started ends with its maker until keep(), which is called once the record names it; drop()
+	 * ends it instead. On failure everything that was made is torn down again.
 	 */
 	int (*provision)(const struct sbx_mech_host *host, const struct sbx_env *env,
-		const struct sbx_spec *spec, struct sbx_env_record *record, struct sbx_err *err);
+		const struct sbx_spec *spec, struct sbx_env_record *record,
+		struct sbx_mech_birth **birth, struct sbx_err *err);
+	int (*keep)(struct sbx_mech_birth *birth, struct sbx_err *err); /* frees birth */
+	void (*drop)(struct sbx_mech_birth *birth); /* frees birth; NULL is fine */
 
 	/* Tear down every part, even if one fails (first error kept). Idempotent, env is locked; what
 	 * is on disk below env/<id>/ is left to sbx_env_remove(). */

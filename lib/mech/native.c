@@ -4,28 +4,49 @@
  */
 #include <poll.h>
 #include <signal.h>
+#include <stdlib.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "base/mem.h"
 #include "base/scoped.h"
 #include "mech/native_parts.h"
 
-/* Recorded before it may outlive its maker. */
-static int
-launch(const struct sbx_env *env, struct sbx_env_record *record, struct sbx_native_parts *parts,
-	struct sbx_err *err)
-{
-	struct sbx_native_birth birth;
+struct sbx_mech_birth {
+	struct sbx_native_birth native;
+};
 
-	if (sbx_native_launch(&parts->plan, parts->group_fd, &birth, err) != 0)
-		return -1;
-	record->init_pid = birth.pid;
-	record->init_start = sbx_env_start_time(birth.pid);
-	if (sbx_env_write(env, record, err) != 0) {
-		sbx_native_drop(&birth);
+static int
+launch(struct sbx_env_record *record, struct sbx_native_parts *parts,
+	struct sbx_mech_birth **birth, struct sbx_err *err)
+{
+	*birth = sbx_mem_alloc(1, sizeof(**birth));
+	if (sbx_native_launch(&parts->plan, parts->group_fd, &(*birth)->native, err) != 0) {
+		free(sbx_take_ptr(*birth));
 		return -1;
 	}
-	return sbx_native_keep(&birth, err);
+	record->init_pid = (*birth)->native.pid;
+	record->init_start = sbx_env_start_time(record->init_pid);
+	return 0;
+}
+
+static int
+native_keep(struct sbx_mech_birth *birth, struct sbx_err *err)
+{
+	int rc = sbx_native_keep(&birth->native, err);
+
+	if (rc != 0)
+		sbx_native_drop(&birth->native);
+	free(birth);
+	return rc;
+}
+
+static void
+native_drop(struct sbx_mech_birth *birth)
+{
+	if (birth != NULL)
+		sbx_native_drop(&birth->native);
+	free(birth);
 }
 
 static int native_destroy(const struct sbx_mech_host *host, const struct sbx_env *env,
@@ -33,14 +54,15 @@ static int native_destroy(const struct sbx_mech_host *host, const struct sbx_env
 
 static int
 native_provision(const struct sbx_mech_host *host, const struct sbx_env *env,
-	const struct sbx_spec *spec, struct sbx_env_record *record, struct sbx_err *err)
+	const struct sbx_spec *spec, struct sbx_env_record *record, struct sbx_mech_birth **birth,
+	struct sbx_err *err)
 {
 	struct sbx_native_parts parts;
 	struct sbx_err ignored = { 0 };
 	int rc = sbx_native_parts_make(host, env, spec, record, &parts, err);
 
 	if (rc == 0)
-		rc = launch(env, record, &parts, err);
+		rc = launch(record, &parts, birth, err);
 	sbx_native_parts_done(&parts);
 	if (rc != 0 && native_destroy(host, env, record, &ignored) != 0)
 		sbx_fail_hint(err, "and not all of it could be removed: %s", ignored.msg);
@@ -75,6 +97,7 @@ static int
 remove_groups(const struct sbx_mech_host *host, const struct sbx_env_record *record,
 	struct sbx_err *err)
 {
+	char of_state[sizeof(record->cgroup_parent)];
 	const char *parent = record->cgroup_parent;
 	struct sbx_err why = { 0 };
 	struct sbx_cgroup_host groups;
@@ -84,7 +107,9 @@ remove_groups(const struct sbx_mech_host *host, const struct sbx_env_record *rec
 		/* Root's maker may have died before its record said more. */
 		if (geteuid() != 0)
 			return 0;
-		parent = host->config->cgroup_parent;
+		if (sbx_native_cgroup_parent(host, of_state, err) != 0)
+			return -1;
+		parent = of_state;
 	}
 	if (sbx_cgroup_host_open(parent, &groups, &why) != 0) {
 		if (why.code == SBX_E_NOT_FOUND)
@@ -93,6 +118,8 @@ remove_groups(const struct sbx_mech_host *host, const struct sbx_env_record *rec
 		return -1;
 	}
 	rc = sbx_cgroup_remove(&groups, record->id, err);
+	if (rc == 0)
+		sbx_cgroup_host_tidy(&groups);
 	sbx_cgroup_host_close(&groups);
 	return rc;
 }
@@ -140,6 +167,8 @@ const struct sbx_mech sbx_mech_native = {
 	.shares_kernel = 1,
 	.probe = sbx_native_probe,
 	.provision = native_provision,
+	.keep = native_keep,
+	.drop = native_drop,
 	.destroy = native_destroy,
 	.alive = sbx_env_init_alive,
 	.totals = native_totals,

@@ -13,6 +13,7 @@
 #include <sys/un.h>
 #include <unistd.h>
 
+#include "base/id.h"
 #include "base/scoped.h"
 #include "kernel/landlock.h"
 #include "kernel/mount.h"
@@ -34,6 +35,27 @@ sbx_native_parts_done(struct sbx_native_parts *parts)
 	sbx_scoped_close(&parts->image_fd);
 }
 
+int
+sbx_native_cgroup_parent(const struct sbx_mech_host *host, char out[SBX_CGROUP_PARENT_SIZE],
+	struct sbx_err *err)
+{
+	struct sbx_id_part parts[2];
+	uint8_t hash[16];
+	char tag[27];
+	struct stat st;
+
+	if (fstat(host->state->root_fd, &st) != 0)
+		return sbx_fail_sys(err, SBX_E_IO, "look at the state directory");
+	parts[0] = (struct sbx_id_part){ &st.st_dev, sizeof(st.st_dev) };
+	parts[1] = (struct sbx_id_part){ &st.st_ino, sizeof(st.st_ino) };
+	sbx_id_hash128(parts, 2, hash);
+	sbx_id_base32(hash, tag);
+	if (snprintf(out, SBX_CGROUP_PARENT_SIZE, "%s/%.13s", host->config->cgroup_parent, tag) >=
+		SBX_CGROUP_PARENT_SIZE)
+		return sbx_fail(err, SBX_E_CONFIG, "cgroup_parent is too long");
+	return 0;
+}
+
 /*
  * The bases of a plain user are where its maker happens to be, so they are recorded before anything
  * is made there; root's can be found without a record.
@@ -42,8 +64,11 @@ static int
 open_host(const struct sbx_mech_host *host, const struct sbx_env *env,
 	struct sbx_env_record *record, struct sbx_native_parts *parts, struct sbx_err *err)
 {
+	char parent[sizeof(record->cgroup_parent)];
+
 	_Static_assert(sizeof(record->cgroup_parent) == sizeof(parts->host.parent), "fits");
-	if (sbx_cgroup_host_open(host->config->cgroup_parent, &parts->host, err) != 0)
+	if (sbx_native_cgroup_parent(host, parent, err) != 0 ||
+		sbx_cgroup_host_open(parent, &parts->host, err) != 0)
 		return -1;
 	parts->has_host = 1;
 	if (parts->host.unified_fd < 0) {
@@ -72,10 +97,19 @@ make_groups(const struct sbx_mech_host *host, const struct sbx_env *env,
 		record->cgroup_layout = SBX_CGROUP_NONE;
 		return 0;
 	}
-	if (open_host(host, env, record, parts, err) != 0 ||
-		sbx_cgroup_make(&parts->host, record->id, &limits, (uid_t)record->uid,
-			&parts->groups, err) != 0)
-		return -1;
+	for (int tries = 0; !parts->has_groups; tries++) {
+		if (open_host(host, env, record, parts, err) != 0)
+			return -1;
+		if (sbx_cgroup_make(&parts->host, record->id, &limits, (uid_t)record->uid,
+			    &parts->groups, err) == 0)
+			break;
+		/* The last release of others may have taken the base away just now. */
+		if (err->sys != ENOENT || tries == 3)
+			return -1;
+		sbx_cgroup_host_close(&parts->host);
+		parts->has_host = 0;
+		memset(err, 0, sizeof(*err));
+	}
 	parts->has_groups = 1;
 	parts->group_fd = sbx_cgroup_init_dir(&parts->groups);
 	if (parts->group_fd < 0)

@@ -35,4 +35,11 @@ int sbx_native_give_workspace(const struct sbx_env *env, const struct sbx_env_re
 int sbx_native_take_workspace(const struct sbx_env *env, const struct sbx_env_record *record,
 	struct sbx_err *err) __attribute__((warn_unused_result));
 
+/*
+ * Where root's groups are: below the configured parent in a directory of this state directory's, so
+ * that the same tuple in two states on one host is two environments.
+ */
+int sbx_native_cgroup_parent(const struct sbx_mech_host *host, char out[SBX_CGROUP_PARENT_SIZE],
+	struct sbx_err *err) __attribute__((warn_unused_result));
+
 #endif

@@ -153,7 +153,7 @@ sbx_slot_user_range(struct sbx_slot_range *range, struct sbx_err *err)
 	SBX_AUTO_FD etc_fd = open("/etc", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	const struct passwd *entry = getpwuid(geteuid());
 	const char *user = entry != NULL ? entry->pw_name : "";
-	struct range uids, gids;
+	struct range uids = { 0 }, gids = { 0 };
 
 	if (etc_fd < 0)
 		return sbx_fail_sys(err, SBX_E_CONFIG, "open /etc");
