@@ -30,6 +30,7 @@ fill_record(struct provision_job *job)
 		.created_boot_ms = sbx_clock_boot_ms(),
 		.limits = spec->limits,
 		.tmp_bytes = spec->tmp_bytes != 0 ? spec->tmp_bytes : job->tool->config.tmp_bytes,
+		.storage_memory = spec->storage_memory,
 		.slot = -1,
 		.uid = -1,
 		.gid = -1,

@@ -124,8 +124,6 @@ fake_totals(const struct sbx_mech_host *host, const struct sbx_env_record *recor
 
 const struct sbx_mech sbx_mech_fake = {
 	.name = "fake",
-	.evaluation_only = 1,
-	.development_only = 1,
 	.probe = fake_probe,
 	.provision = fake_provision,
 	.keep = fake_keep,

@@ -74,9 +74,6 @@ struct sbx_session; /* a tool's hold on a live environment; each mechanism has i
 
 struct sbx_mech {
 	const char *name;
-	int shares_kernel; /* production only with accept_shared_kernel */
-	int evaluation_only; /* and the only one that takes storage: memory */
-	int development_only; /* rejected in production */
 
 	/* Try each primitive that provision() would need. Never fails: what does not work is an item. */
 	void (*probe)(const struct sbx_mech_host *host, struct sbx_probe *probe);

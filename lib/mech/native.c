@@ -164,7 +164,6 @@ native_totals(const struct sbx_mech_host *host, const struct sbx_env_record *rec
 
 const struct sbx_mech sbx_mech_native = {
 	.name = "native",
-	.shares_kernel = 1,
 	.probe = sbx_native_probe,
 	.provision = native_provision,
 	.keep = native_keep,

@@ -270,6 +270,10 @@ sbx_native_parts_make(const struct sbx_mech_host *host, const struct sbx_env *en
 		.workspace_fd = -1,
 		.image_fd = -1,
 		.plan = { .workspace_fd = -1, .image_fd = -1 } };
+	if (spec->limits.egress != SBX_EGRESS_NONE)
+		return sbx_fail(err, SBX_E_UNAVAILABLE,
+			"egress %s is not part of this version: only none is",
+			sbx_egress_names[spec->limits.egress]);
 	if (choose_landlock(host, parts, err) != 0 ||
 		sbx_native_choose_ids(host, env, record, err) != 0 ||
 		make_groups(host, env, record, parts, err) != 0 ||

@@ -40,6 +40,7 @@ struct sbx_env_record {
 	char enforced[SBX_ENV_LAYERS_MAX][32]; /* the layers that are on, e.g. "seccomp:strict" */
 	size_t enforced_count;
 	char image[80]; /* digest, or "" */
+	int64_t storage_memory; /* 1: the state is on a tmpfs, by request */
 };
 
 /* An open environment. dir_fd and lock_fd are owned; lock_fd is -1 while not locked. */

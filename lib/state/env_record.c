@@ -43,6 +43,7 @@ static const struct {
 	{ MEMBER(tmp_bytes), UINT64, 0, 0 },
 	{ MEMBER(cgroup_parent), TEXT, SIZE(cgroup_parent), 0 },
 	{ MEMBER(slot), INT64, 0, -1 },
+	{ MEMBER(storage_memory), INT64, 0, 0 },
 	{ MEMBER(uid), INT64, 0, -1 },
 	{ MEMBER(gid), INT64, 0, -1 },
 	{ MEMBER(init_pid), INT64, 0, 0 },

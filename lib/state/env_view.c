@@ -101,9 +101,7 @@ sbx_env_record_line(const struct sbx_env_record *record, int created, int64_t to
 	for (size_t i = 0; i < record->enforced_count; i++)
 		sbx_json_out_string(&json, NULL, record->enforced[i]);
 	sbx_json_out_end(&json);
-	/* Only fake keeps its state in memory; no other mechanism may. */
-	sbx_json_out_string(&json, "storage",
-		strcmp(record->mechanism, "fake") == 0 ? "memory" : "disk");
+	sbx_json_out_string(&json, "storage", record->storage_memory ? "memory" : "disk");
 	if (total_us != 0) {
 		sbx_json_out_object(&json, "timing_us");
 		sbx_json_out_i64(&json, "total", total_us);
