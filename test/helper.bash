@@ -37,6 +37,26 @@ sbx_setup()
 	*) PATH=$SRC/build:$PATH ;;
 	esac
 	unset SBX_EXTRA_DENY_READ
+	is_root || plain_tools
+}
+
+# A plain user seldom has a delegated control group, which the built-in configuration requires. So
+# its tools get a configuration that does without, unless the test names one.
+plain_tools()
+{
+	local tool real
+
+	echo 'cgroup: best-effort' >"$TEST_DIR/plain.yaml"
+	mkdir "$TEST_DIR/tools"
+	for tool in sbx-provision sbx-exec sbx-reap; do
+		real=$(command -v "$tool") || continue
+		{
+			printf '#!/bin/sh\ncase " $* " in *" --config"*) exec %q "$@" ;; esac\n' "$real"
+			printf 'exec %q --config=%q "$@"\n' "$real" "$TEST_DIR/plain.yaml"
+		} >"$TEST_DIR/tools/$tool"
+		chmod 0755 "$TEST_DIR/tools/$tool"
+	done
+	PATH=$TEST_DIR/tools:$PATH
 }
 
 # provision [OPTIONS...] - an environment of this test's run, epoch 1 unless the options say

@@ -130,7 +130,7 @@ int
 sbx_native_start(struct sbx_session *session, const struct sbx_mech_command *command, uint32_t *id,
 	struct sbx_err *err)
 {
-	SBX_AUTO_BUF payload = SBX_BUF_INIT(SBX_INIT_PAYLOAD_MAX);
+	SBX_AUTO_BUF message = SBX_BUF_INIT(sizeof(struct sbx_init_request) + SBX_INIT_PAYLOAD_MAX);
 	struct sbx_init_request head = {
 		.magic = SBX_INIT_MAGIC, .version = SBX_INIT_VERSION, .op = SBX_INIT_EXEC
 	};
@@ -138,7 +138,7 @@ sbx_native_start(struct sbx_session *session, const struct sbx_mech_command *com
 	size_t fd_count = 3;
 	struct sbx_native_running *running;
 
-	if (sbx_wire_pack(command, &head, &payload, err) != 0)
+	if (sbx_wire_pack(command, &head, &message, err) != 0)
 		return -1;
 	running = sbx_take_ptr(session->spare);
 	if (running == NULL) {
@@ -155,7 +155,7 @@ sbx_native_start(struct sbx_session *session, const struct sbx_mech_command *com
 		fds[fd_count++] = running->group.dir_fd;
 		fds[fd_count++] = running->group.kill_fd;
 	}
-	if (sbx_wire_send(session->sock, &head, &payload, fds, fd_count, err) != 0) {
+	if (sbx_wire_send(session->sock, &head, &message, fds, fd_count, err) != 0) {
 		sbx_native_forget(running);
 		return -1;
 	}

@@ -36,42 +36,43 @@ sbx_wire_connect(const struct sbx_env *env, struct sbx_err *err)
 
 int
 sbx_wire_pack(const struct sbx_mech_command *command, struct sbx_init_request *head,
-	struct sbx_buf *payload, struct sbx_err *err)
+	struct sbx_buf *message, struct sbx_err *err)
 {
 	const char *cwd = command->cwd != NULL ? command->cwd : "";
 
-	sbx_buf_add(payload, cwd, strlen(cwd) + 1);
+	sbx_buf_add(message, head, sizeof(*head)); /* its place: send() fills it */
+	sbx_buf_add(message, cwd, strlen(cwd) + 1);
 	for (char *const *arg = command->argv; *arg != NULL; arg++, head->argc++)
-		sbx_buf_add(payload, *arg, strlen(*arg) + 1);
+		sbx_buf_add(message, *arg, strlen(*arg) + 1);
 	for (char *const *var = command->envp; *var != NULL; var++, head->envc++)
-		sbx_buf_add(payload, *var, strlen(*var) + 1);
+		sbx_buf_add(message, *var, strlen(*var) + 1);
 	if (head->argc + head->envc > SBX_INIT_STRINGS_MAX)
 		return sbx_fail(err, SBX_E_TOO_LARGE, "more than %d arguments and variables",
 			SBX_INIT_STRINGS_MAX);
-	head->payload_bytes = (uint32_t)payload->length;
-	return sbx_buf_check(payload, "the command", err);
+	if (sbx_buf_check(message, "the command", err) != 0)
+		return -1;
+	head->payload_bytes = (uint32_t)(message->length - sizeof(*head));
+	return 0;
 }
 
 int
-sbx_wire_send(int sock, struct sbx_init_request *head, const struct sbx_buf *payload, int *fds,
+sbx_wire_send(int sock, struct sbx_init_request *head, struct sbx_buf *message, int *fds,
 	size_t fd_count, struct sbx_err *err)
 {
-	char message[sizeof(*head) + SBX_INIT_INLINE_MAX];
-	size_t length = sizeof(*head);
+	size_t length = message->length;
 	SBX_AUTO_FD memfd = -1;
 
-	if (payload->length > SBX_INIT_INLINE_MAX) {
-		memfd = sbx_fd_sealed("sbx-request", payload->data, payload->length);
+	if (head->payload_bytes > SBX_INIT_INLINE_MAX) {
+		memfd = sbx_fd_sealed("sbx-request", message->data + sizeof(*head),
+			head->payload_bytes);
 		if (memfd < 0)
 			return sbx_fail_sys(err, SBX_E_INTERNAL, "make a memfd");
 		head->flags |= SBX_INIT_IN_MEMFD;
 		fds[fd_count++] = memfd;
-	} else {
-		memcpy(message + length, payload->data, payload->length);
-		length += payload->length;
+		length = sizeof(*head);
 	}
-	memcpy(message, head, sizeof(*head));
-	if (sbx_fd_send(sock, message, length, fds, fd_count) < 0) {
+	memcpy(message->data, head, sizeof(*head));
+	if (sbx_fd_send(sock, message->data, length, fds, fd_count) < 0) {
 		if (errno == EAGAIN)
 			return sbx_fail(err, SBX_E_BUSY, "pid 1 does not keep up");
 		return sbx_fail_sys(err, SBX_E_UNAVAILABLE, "talk to pid 1");

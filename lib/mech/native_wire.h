@@ -15,15 +15,15 @@
 int sbx_wire_connect(const struct sbx_env *env, struct sbx_err *err)
 	__attribute__((warn_unused_result));
 
-/* cwd, argv, env of the command into payload, and the counts into head. */
+/* cwd, argv, env of the command into message, behind a place for head; the counts into head. */
 int sbx_wire_pack(const struct sbx_mech_command *command, struct sbx_init_request *head,
-	struct sbx_buf *payload, struct sbx_err *err) __attribute__((warn_unused_result));
+	struct sbx_buf *message, struct sbx_err *err) __attribute__((warn_unused_result));
 
 /*
- * Send head and payload, by memfd where it is large: fds has room for one descriptor more than
+ * Send what was packed, by memfd where it is large: fds has room for one descriptor more than
  * fd_count. SBX_E_BUSY if pid 1 does not keep up.
  */
-int sbx_wire_send(int sock, struct sbx_init_request *head, const struct sbx_buf *payload, int *fds,
+int sbx_wire_send(int sock, struct sbx_init_request *head, struct sbx_buf *message, int *fds,
 	size_t fd_count, struct sbx_err *err) __attribute__((warn_unused_result));
 
 /* A short request without descriptors: 0, or -1 with errno. */
