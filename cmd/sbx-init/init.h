@@ -15,6 +15,7 @@
 
 #define INIT_CALLERS_MAX 64
 #define INIT_COMMANDS_MAX 1024
+#define INIT_FD_LAST 0x7fffffffU /* for close_range(2): gVisor takes no more */
 
 /*
  * A command, from its start until its group is used again or its caller goes away: what it left

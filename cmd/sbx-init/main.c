@@ -30,7 +30,7 @@ take_plan(struct sbx_init_plan *plan)
 		return -1;
 	plan->workspace[sizeof(plan->workspace) - 1] = '\0';
 	plan->probe_write[sizeof(plan->probe_write) - 1] = '\0';
-	return (int)syscall(SYS_close_range, 3U, ~0U, CLOSE_RANGE_CLOEXEC);
+	return (int)syscall(SYS_close_range, 3U, INIT_FD_LAST, CLOSE_RANGE_CLOEXEC);
 }
 
 static int

@@ -11,6 +11,7 @@
 #include <stddef.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
@@ -63,6 +64,27 @@ settle(struct init *init)
 		fail(init, SBX_STAGE_SETSID);
 	if (reset_signals() != 0)
 		fail(init, SBX_STAGE_SIGNALS);
+}
+
+/*
+ * Memory that runs out takes commands before pid 1. The file is ours only while we are dumpable,
+ * which, with shared memory, makes pid 1 so too: only where Landlock keeps others' hands off meanwhile.
+ */
+static void
+go_before_pid1(const struct init *init)
+{
+	int fd;
+
+	if (init->plan.landlock_fd < 0 || prctl(PR_SET_DUMPABLE, 1) != 0)
+		return;
+	fd = open("/proc/self/oom_score_adj", O_WRONLY | O_CLOEXEC);
+	if (fd >= 0) {
+		ssize_t n = write(fd, "500", 3);
+
+		(void)n;
+		close(fd);
+	}
+	prctl(PR_SET_DUMPABLE, 0);
 }
 
 static void
@@ -124,12 +146,13 @@ static void
 become(struct init *init, const struct init_job *job)
 {
 	settle(init);
+	go_before_pid1(init);
 	if (take_stdio(job->stdio) != 0)
 		fail(init, SBX_STAGE_STDIO);
 	if (chdir(init->plan.workspace) != 0 || (job->cwd[0] != '\0' && chdir(job->cwd) != 0))
 		fail(init, SBX_STAGE_CHDIR);
 	confine(init);
-	if (syscall(SYS_close_range, 3U, ~0U, 0U) != 0)
+	if (syscall(SYS_close_range, 3U, INIT_FD_LAST, 0U) != 0)
 		fail(init, SBX_STAGE_STDIO);
 	execute(job);
 	fail(init, SBX_STAGE_EXECVE);
@@ -169,6 +192,7 @@ init_spawn(struct init *init, const struct init_job *job)
 		init->failure->error = errno;
 		return -1;
 	}
+	prctl(PR_SET_DUMPABLE, 0); /* if it was killed right then */
 	if (init->failure->error != 0) {
 		while (waitpid(pid, NULL, 0) < 0 && errno == EINTR)
 			;

@@ -19,11 +19,18 @@ static int
 limit_memory(int dir_fd, uint64_t bytes, struct sbx_err *err)
 {
 	static const char both[] = "memory.memsw.limit_in_bytes"; /* memory and swap together */
+	static const char tcp[] = "memory.kmem.tcp.limit_in_bytes";
 
 	if (sbx_cgroup_set_bytes(dir_fd, "memory.limit_in_bytes", bytes, err) != 0)
 		return -1;
 	/* A kernel that does not account for swap has neither file. */
 	if (sbx_cgroup_has(dir_fd, both) && sbx_cgroup_set_bytes(dir_fd, both, bytes, err) != 0)
+		return -1;
+	/*
+	 * Socket buffers are a count of their own here, and only counted once it has a limit. UDP keeps
+	 * to it; TCP may be forced over it, which v1 has no remedy for.
+	 */
+	if (sbx_cgroup_has(dir_fd, tcp) && sbx_cgroup_set_bytes(dir_fd, tcp, bytes, err) != 0)
 		return -1;
 	if (!sbx_cgroup_has(dir_fd, "memory.swappiness"))
 		return 0;

@@ -122,7 +122,7 @@ struct sbx_mech {
 	int (*kill)(struct sbx_session *session, uint32_t id, int *restarted, struct sbx_err *err);
 	/*
 	 * After EXITED (or START_FAILED): end what is left of the command, wait until nothing is (at
-	 * most 2 s; SBX_E_BUSY names what stays), read its counters and forget it.
+	 * most 10 s; SBX_E_BUSY names what stays), read its counters and forget it.
 	 */
 	int (*finish)(struct sbx_session *session, uint32_t id, struct sbx_mech_usage *usage,
 		struct sbx_err *err);

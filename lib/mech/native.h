@@ -24,6 +24,7 @@
 
 #define SBX_NATIVE_UID 1000 /* inside, uid and gid */
 #define SBX_NATIVE_WORKSPACE "/workspace"
+#define SBX_NATIVE_PLACE ".sbx" /* in the new root while it is built: what is hung up elsewhere */
 
 /* What the child works from. Descriptors are borrowed from the launcher; -1 where there is none. */
 struct sbx_native_plan {
@@ -95,6 +96,9 @@ int sbx_native_link(int root_fd, const char *target, const char *path, struct sb
 	__attribute__((warn_unused_result));
 int sbx_native_hang_new(int root_fd, const char *path, const char *type, const char *const *options,
 	int flags, struct sbx_err *err) __attribute__((warn_unused_result));
+/* A bounded tmpfs for anybody. */
+int sbx_native_scratch(int root_fd, const char *path, uint64_t bytes, struct sbx_err *err)
+	__attribute__((warn_unused_result));
 /* A file of the view that we write: made at `path` with mode 0444. */
 int sbx_native_file(int root_fd, const char *path, const void *bytes, size_t length,
 	struct sbx_err *err) __attribute__((warn_unused_result));

@@ -79,11 +79,14 @@ take_identity(struct sbx_native_plan *plan, struct sbx_err *err)
 	return 0;
 }
 
-/* If the host runs out of memory, what runs here goes first. Written before the uid changes. */
+/*
+ * Commands raise theirs (cmd/sbx-init/spawn.c), so that memory that runs out, the environment's or
+ * the host's, takes them and not pid 1; a maker's protection is not handed down.
+ */
 static int
-volunteer_for_oom(struct sbx_err *err)
+reset_oom_score(struct sbx_err *err)
 {
-	if (sbx_io_write_attr(AT_FDCWD, "/proc/self/oom_score_adj", "500") != 0)
+	if (sbx_io_write_attr(AT_FDCWD, "/proc/self/oom_score_adj", "0") != 0 && errno != EACCES)
 		return sbx_fail_sys(err, SBX_E_UNAVAILABLE, "write oom_score_adj");
 	return 0;
 }
@@ -141,11 +144,12 @@ restrict_self(const struct sbx_native_plan *plan, struct sbx_err *err)
 }
 
 /*
- * What the maker had and its commands shall not have: a place before others on the processor and at
- * the disk, and a session keyring. A lower place than usual stays: to leave it would take a right.
+ * The maker's place before others on the processor and at the disk is not handed down. A lower one
+ * than usual stays: to leave it would take a right. Before the groups are joined, since a real-time
+ * task may not enter a v1 cpu group.
  */
 static int
-leave_inheritance(struct sbx_err *err)
+leave_place(struct sbx_err *err)
 {
 	static const struct sched_param normal;
 
@@ -156,6 +160,27 @@ leave_inheritance(struct sbx_err *err)
 	/* IOPRIO_WHO_PROCESS, ourselves, IOPRIO_CLASS_NONE: as the nice value says */
 	if (syscall(SYS_ioprio_set, 1, 0, 0) != 0 && errno != ENOSYS)
 		return sbx_fail_sys(err, SBX_E_INTERNAL, "reset the I/O priority");
+	return 0;
+}
+
+/*
+ * System V segments go with the last process that has them. Only the host's root may say so in a
+ * namespace whose root does not exist: before the uid changes, and not for a plain user.
+ */
+static int
+forget_segments(const struct sbx_native_plan *plan, struct sbx_err *err)
+{
+	if (!plan->maps_itself && plan->map.outside_uid != geteuid() &&
+		sbx_io_write_attr(AT_FDCWD, "/proc/sys/kernel/shm_rmid_forced", "1") != 0 &&
+		errno != EACCES)
+		return sbx_fail_sys(err, SBX_E_UNAVAILABLE, "write shm_rmid_forced");
+	return 0;
+}
+
+/* A session keyring of its own. */
+static int
+leave_keyring(struct sbx_err *err)
+{
 	if (syscall(SYS_keyctl, KEYCTL_JOIN_SESSION_KEYRING, NULL) < 0 && errno != ENOSYS)
 		return sbx_fail_sys(err, SBX_E_UNAVAILABLE, "leave the maker's session keyring");
 	return 0;
@@ -237,13 +262,17 @@ sbx_native_child(struct sbx_native_plan *plan)
 {
 	struct sbx_err err = { 0 };
 	int ruleset_fd = -1;
-	int rc = volunteer_for_oom(&err);
+	int rc = reset_oom_score(&err);
 
 	default_signals();
 	if (rc == 0)
+		rc = leave_place(&err);
+	if (rc == 0)
+		rc = forget_segments(plan, &err);
+	if (rc == 0)
 		rc = take_identity(plan, &err);
 	if (rc == 0)
-		rc = leave_inheritance(&err);
+		rc = leave_keyring(&err);
 	if (rc == 0)
 		rc = close_namespaces(plan, &err);
 	if (rc == 0)

@@ -58,11 +58,8 @@ sbx_native_dev(int root_fd, uint64_t shm_bytes, struct sbx_err *err)
 {
 	static const char *const dev_options[] = { "mode=0755", "size=64k", "nr_inodes=64", NULL };
 	static const char *const pts_options[] = { "mode=0620", "ptmxmode=0666", NULL };
-	char size[48];
-	const char *const shm_options[] = { "mode=1777", size, "nr_inodes=16k", NULL };
 	SBX_AUTO_FD dev = -1;
 
-	snprintf(size, sizeof(size), "size=%llu", (unsigned long long)shm_bytes);
 	if (sbx_native_hang_new(root_fd, "dev", "tmpfs", dev_options, SBX_MOUNT_NOEXEC, err) != 0)
 		return -1;
 	for (size_t i = 0; i < COUNT(devices); i++) {
@@ -79,8 +76,7 @@ sbx_native_dev(int root_fd, uint64_t shm_bytes, struct sbx_err *err)
 		return -1;
 	if (sbx_native_hang_new(root_fd, "dev/pts", "devpts", pts_options, SBX_MOUNT_NOEXEC, err) !=
 			0 ||
-		sbx_native_hang_new(root_fd, "dev/shm", "tmpfs", shm_options, SBX_MOUNT_NODEV,
-			err) != 0)
+		sbx_native_scratch(root_fd, "dev/shm", shm_bytes, err) != 0)
 		return -1;
 	dev = openat(root_fd, "dev", O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 	if (dev < 0)

@@ -85,6 +85,18 @@ sbx_native_hang_new(int root_fd, const char *path, const char *type, const char 
 	return fresh < 0 ? -1 : sbx_mount_hang(fresh, root_fd, path, err);
 }
 
+/* An inode takes memory too, of the kernel's: one for each page of the size. */
+int
+sbx_native_scratch(int root_fd, const char *path, uint64_t bytes, struct sbx_err *err)
+{
+	char size[48], inodes[48];
+	const char *const options[] = { "mode=1777", size, inodes, NULL };
+
+	snprintf(size, sizeof(size), "size=%llu", (unsigned long long)bytes);
+	snprintf(inodes, sizeof(inodes), "nr_inodes=%llu", (unsigned long long)bytes / 4096 + 64);
+	return sbx_native_hang_new(root_fd, path, "tmpfs", options, SBX_MOUNT_NODEV, err);
+}
+
 /* A link stays a link; a file or a directory of the host is hung over an empty one of ours. */
 static int
 adopt_etc(int root_fd, const char *name, struct sbx_err *err)

@@ -1,6 +1,7 @@
 /*
- * The memory of an environment without control groups, added up from /proc of the host. Shared pages
- * count once for each process, so it errs on the strict side. Never touches a process.
+ * Memory watched from outside: without control groups added up from /proc of the host (shared pages
+ * count once for each process, so it errs on the strict side), with v1 groups from the two counters
+ * of the group. Never touches a process.
  */
 #include "mech/native_monitor.h"
 
@@ -20,23 +21,56 @@
 
 struct sbx_native_monitor {
 	int timer_fd;
+	int usage_fd, tcp_fd; /* of a v1 group; -1 */
 	int64_t init_pid;
 	uint64_t limit, peak;
 	int pids[PROCESSES_MAX]; /* of the walk under way */
 };
 
-struct sbx_native_monitor *
-sbx_native_monitor_make(int64_t init_pid, uint64_t limit_bytes, struct sbx_err *err)
+static struct sbx_native_monitor *
+make(uint64_t limit_bytes, struct sbx_err *err)
 {
 	static const struct itimerspec period = { .it_interval.tv_nsec = PERIOD_NS,
 		.it_value.tv_nsec = PERIOD_NS };
 	struct sbx_native_monitor *monitor = sbx_mem_alloc(1, sizeof(*monitor));
 
-	monitor->init_pid = init_pid;
 	monitor->limit = limit_bytes;
+	monitor->usage_fd = monitor->tcp_fd = -1;
 	monitor->timer_fd = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK);
 	if (monitor->timer_fd < 0 || timerfd_settime(monitor->timer_fd, 0, &period, NULL) != 0) {
 		sbx_fail_sys(err, SBX_E_INTERNAL, "make a timer");
+		sbx_native_monitor_free(monitor);
+		return NULL;
+	}
+	return monitor;
+}
+
+struct sbx_native_monitor *
+sbx_native_monitor_make(int64_t init_pid, uint64_t limit_bytes, struct sbx_err *err)
+{
+	struct sbx_native_monitor *monitor = make(limit_bytes, err);
+
+	if (monitor != NULL)
+		monitor->init_pid = init_pid;
+	return monitor;
+}
+
+struct sbx_native_monitor *
+sbx_native_monitor_make_v1(int group_fd, uint64_t limit_bytes, struct sbx_err *err)
+{
+	SBX_AUTO_FD tcp =
+		openat(group_fd, "memory.kmem.tcp.usage_in_bytes", O_RDONLY | O_CLOEXEC);
+	struct sbx_native_monitor *monitor;
+
+	if (tcp < 0)
+		return NULL;
+	monitor = make(limit_bytes, err);
+	if (monitor == NULL)
+		return NULL;
+	monitor->tcp_fd = sbx_take_fd(&tcp);
+	monitor->usage_fd = openat(group_fd, "memory.usage_in_bytes", O_RDONLY | O_CLOEXEC);
+	if (monitor->usage_fd < 0) {
+		sbx_fail_sys(err, SBX_E_IO, "open memory.usage_in_bytes");
 		sbx_native_monitor_free(monitor);
 		return NULL;
 	}
@@ -49,6 +83,8 @@ sbx_native_monitor_free(struct sbx_native_monitor *monitor)
 	if (monitor == NULL)
 		return;
 	sbx_scoped_close(&monitor->timer_fd);
+	sbx_scoped_close(&monitor->usage_fd);
+	sbx_scoped_close(&monitor->tcp_fd);
 	free(monitor);
 }
 
@@ -113,6 +149,18 @@ add_children(struct sbx_native_monitor *monitor, int pid, int count)
 	return count;
 }
 
+static uint64_t
+counter(int fd)
+{
+	char text[32];
+	ssize_t n = pread(fd, text, sizeof(text) - 1, 0);
+
+	if (n <= 0)
+		return 0;
+	text[n] = '\0';
+	return strtoull(text, NULL, 10);
+}
+
 int
 sbx_native_monitor_check(struct sbx_native_monitor *monitor)
 {
@@ -121,6 +169,8 @@ sbx_native_monitor_check(struct sbx_native_monitor *monitor)
 
 	if (read(monitor->timer_fd, &ticks, sizeof(ticks)) < 0)
 		return 0;
+	if (monitor->tcp_fd >= 0)
+		return counter(monitor->tcp_fd) + counter(monitor->usage_fd) > monitor->limit;
 	monitor->pids[0] = (int)monitor->init_pid;
 	for (int i = 0; i < count; i++) {
 		sum += resident_bytes(monitor->pids[i]);

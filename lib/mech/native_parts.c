@@ -244,7 +244,10 @@ fill_plan(const struct sbx_spec *spec, const struct sbx_env_record *record,
 	struct sbx_native_plan *plan = &parts->plan;
 
 	plan->limits = &record->limits;
-	plan->tmp_bytes = record->tmp_bytes;
+	/* Full, /tmp and /dev/shm leave half of the memory to programs. */
+	plan->tmp_bytes = record->limits.memory_bytes / 4;
+	if (plan->tmp_bytes > record->tmp_bytes)
+		plan->tmp_bytes = record->tmp_bytes;
 	plan->proc_view = spec->proc_view;
 	plan->seccomp = spec->debug ? SBX_SECCOMP_DEBUG : SBX_SECCOMP_STRICT;
 	plan->subordinate = sbx_native_is_subordinate(record);

@@ -17,8 +17,8 @@
 #include "mech/native.h"
 
 #define COUNT(table) (sizeof(table) / sizeof((table)[0]))
-#define EMPTY_FILE ".empty"
-#define EMPTY_DIR ".none"
+#define EMPTY_FILE SBX_NATIVE_PLACE "/empty"
+#define EMPTY_DIR SBX_NATIVE_PLACE "/none"
 
 /*
  * Of a procfs with everything in it: what tells about the host or reaches the kernel, as far as the
@@ -28,7 +28,7 @@
 static const char *const proc_masked[] = { "acpi", "asound", "bus", "cmdline", "config.gz",
 	"diskstats", "driver", "fs", "interrupts", "iomem", "ioports", "irq", "kallsyms", "kcore",
 	"key-users", "keys", "kmsg", "kpagecgroup", "kpagecount", "kpageflags", "latency_stats",
-	"modules", "partitions", "sched_debug", "schedstat", "scsi", "slabinfo", "softirqs",
+	"modules", "partitions", "pressure", "sched_debug", "schedstat", "scsi", "slabinfo", "softirqs",
 	"sysrq-trigger", "timer_list", "vmallocinfo", "zoneinfo" };
 
 static int
@@ -121,17 +121,18 @@ show_stat(uint64_t count, struct sbx_buf *out)
 static int
 cover_proc(int root_fd, const char *name, const struct sbx_buf *text, struct sbx_err *err)
 {
-	char to[64];
+	char from[64], to[64];
 	SBX_AUTO_FD tree = -1;
 
+	snprintf(from, sizeof(from), SBX_NATIVE_PLACE "/%s", name);
 	snprintf(to, sizeof(to), "proc/%s", name);
-	if (sbx_native_file(root_fd, name, sbx_buf_str(text), text->length, err) != 0)
+	if (sbx_native_file(root_fd, from, sbx_buf_str(text), text->length, err) != 0)
 		return -1;
-	tree = sbx_mount_cut(root_fd, name, SBX_MOUNT_RDONLY | SBX_MOUNT_NODEV | SBX_MOUNT_NOEXEC,
+	tree = sbx_mount_cut(root_fd, from, SBX_MOUNT_RDONLY | SBX_MOUNT_NODEV | SBX_MOUNT_NOEXEC,
 		err);
 	if (tree < 0 || sbx_mount_hang(tree, root_fd, to, err) != 0)
 		return -1;
-	if (unlinkat(root_fd, name, 0) != 0)
+	if (unlinkat(root_fd, from, 0) != 0)
 		return sbx_fail_sys(err, SBX_E_UNAVAILABLE, "remove the source of /%s", to);
 	return 0;
 }

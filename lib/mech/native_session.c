@@ -42,7 +42,13 @@ open_groups(struct sbx_session *session, const struct sbx_env_record *record, st
 		return -1;
 	}
 	session->has_groups = 1;
-	return 0;
+	if (session->groups.memory_fd < 0)
+		return 0;
+	session->monitor = sbx_native_monitor_make_v1(session->groups.memory_fd,
+		record->limits.memory_bytes, err);
+	if (session->monitor == NULL)
+		return err->code == SBX_OK ? 0 : -1;
+	return watch(session, sbx_native_monitor_fd(session->monitor), EPOLLIN, err);
 }
 
 /* The socket comes before everything else that may block a later claimer: see cmd/sbx-init/serve.c. */

@@ -12,7 +12,8 @@
 #include "mech/native.h"
 #include "mech/native_monitor.h"
 
-#define SBX_NATIVE_EMPTY_US (2 * 1000 * 1000) /* for the processes of a command to end */
+/* For the processes of a command to end; many of them share what the cpu limit leaves. */
+#define SBX_NATIVE_EMPTY_US (10 * 1000 * 1000)
 
 struct sbx_native_running {
 	struct sbx_native_running *next;
@@ -30,7 +31,7 @@ struct sbx_session {
 	uint32_t last_id;
 	struct sbx_cgroup_host host;
 	struct sbx_cgroup groups;
-	struct sbx_native_monitor *monitor; /* NULL where groups enforce memory */
+	struct sbx_native_monitor *monitor; /* NULL where groups bound all memory */
 	struct sbx_native_running *running;
 	struct sbx_native_running *spare; /* ended, its group kept for the next command; or NULL */
 };

@@ -5,7 +5,6 @@
  */
 #include <dirent.h>
 #include <fcntl.h>
-#include <stdio.h>
 #include <string.h>
 #include <sys/mount.h>
 #include <sys/stat.h>
@@ -32,12 +31,13 @@ static const struct {
 	{ "tmp", 0755 },
 	{ "var", 0755 },
 	{ "workspace", 0755 },
+	{ SBX_NATIVE_PLACE, 0700 },
 };
 
 #define COUNT(table) (sizeof(table) / sizeof((table)[0]))
 
 /* Where an image hangs while its directories are taken from it. */
-#define IMAGE_PLACE ".image"
+#define IMAGE_PLACE SBX_NATIVE_PLACE "/image"
 
 /* A top-level entry of a system tree: a link is made again, a directory is cut and hung up. */
 static int
@@ -80,7 +80,7 @@ static int
 is_ours(const char *name)
 {
 	static const char *const ours[] = { ".", "..", "dev", "proc", "sys", "tmp", "run",
-		"workspace", IMAGE_PLACE };
+		"workspace", SBX_NATIVE_PLACE };
 
 	for (size_t i = 0; i < COUNT(ours); i++) {
 		if (strcmp(name, ours[i]) == 0)
@@ -154,21 +154,19 @@ close_root(int root_fd, const struct sbx_native_plan *plan, struct sbx_err *err)
 {
 	int has_image = plan->image_fd >= 0 || plan->image_path[0] != '\0';
 
-	if (has_image &&
-		(umount2(IMAGE_PLACE, MNT_DETACH | UMOUNT_NOFOLLOW) != 0 ||
-			unlinkat(root_fd, IMAGE_PLACE, AT_REMOVEDIR) != 0))
+	if (has_image && (umount2(IMAGE_PLACE, MNT_DETACH | UMOUNT_NOFOLLOW) != 0 ||
+				 unlinkat(root_fd, IMAGE_PLACE, AT_REMOVEDIR) != 0))
 		return sbx_fail_sys(err, SBX_E_UNAVAILABLE, "take the image's root away");
+	if (unlinkat(root_fd, SBX_NATIVE_PLACE, AT_REMOVEDIR) != 0)
+		return sbx_fail_sys(err, SBX_E_UNAVAILABLE, "take /%s away", SBX_NATIVE_PLACE);
 	return sbx_mount_restrict(root_fd, SBX_MOUNT_RDONLY | SBX_MOUNT_NODEV, err);
 }
 
 static int
 build(int root_fd, const struct sbx_native_plan *plan, struct sbx_err *err)
 {
-	char size[48];
-	const char *const tmp_options[] = { "mode=1777", size, "nr_inodes=64k", NULL };
 	int has_image = plan->image_fd >= 0 || plan->image_path[0] != '\0';
 
-	snprintf(size, sizeof(size), "size=%llu", (unsigned long long)plan->tmp_bytes);
 	for (size_t i = 0; i < COUNT(skeleton); i++) {
 		if (sbx_native_dir(root_fd, skeleton[i].path, skeleton[i].mode, err) != 0)
 			return -1;
@@ -178,8 +176,7 @@ build(int root_fd, const struct sbx_native_plan *plan, struct sbx_err *err)
 	if (!has_image && sbx_native_link(root_fd, "/tmp", "var/tmp", err) != 0)
 		return -1;
 	if (sbx_native_dev(root_fd, plan->tmp_bytes, err) != 0 ||
-		sbx_native_hang_new(root_fd, "tmp", "tmpfs", tmp_options, SBX_MOUNT_NODEV, err) !=
-			0 ||
+		sbx_native_scratch(root_fd, "tmp", plan->tmp_bytes, err) != 0 ||
 		sbx_native_proc(root_fd, plan, err) != 0)
 		return -1;
 	return hang_workspace(root_fd, plan, err);
