@@ -60,10 +60,11 @@ is()
 	skip_unless "native does not work here" sbx-provision "${NATIVE[@]}" --probe
 	provision "${NATIVE[@]}"
 	timeout 60 sbx-exec "${NATIVE[@]}" "$ENV_ID" -- sleep 50 >"$TEST_DIR/out" 2>/dev/null 3>&- &
+	command=$!
 	sleep 0.5
 	reap --env "$ENV_ID"
 	is '.ok'
-	wait || :
+	wait "$command" || :
 	is_lost=$(jq -r .reason "$TEST_DIR/out")
 	[ "$is_lost" = lost ] || [ "$is_lost" = signal ]
 }
@@ -155,10 +156,14 @@ is()
 
 @test "reap: two releases at once: one does it, both end" {
 	fake
+	racers=()
 	for i in 1 2; do
 		timeout 60 sbx-reap --env "$ENV_ID" >"$TEST_DIR/reap.$i" 2>/dev/null 3>&- &
+		racers+=($!)
 	done
-	wait
+	for i in "${racers[@]}"; do
+		wait "$i" || true
+	done
 	[ "$(cat "$TEST_DIR"/reap.* | jq -s 'map(select(.type == "reaped" and .ok)) | length')" = 1 ]
 	[ "$(cat "$TEST_DIR"/reap.* | jq -s 'map(select(.code == "not_found")) | length')" = 1 ]
 }
@@ -166,12 +171,13 @@ is()
 @test "reap: a release waits for one that provisions, and then takes it" {
 	fake
 	flock "$SBX_STATE/env/$ENV_ID/lock" sleep 1 &
+	holder=$!
 	sleep 0.2
 	began=$(date +%s%N)
 	reap --env "$ENV_ID"
 	[ "$status" = 0 ]
 	[ $((($(date +%s%N) - began) / 1000000)) -ge 500 ]
-	wait
+	wait "$holder"
 }
 
 @test "reap: a signal during a release does not stop it half-way" {
@@ -220,13 +226,14 @@ is()
 @test "reap: --list answers while an environment is locked, and names a directory without record" {
 	fake
 	flock "$SBX_STATE/env/$ENV_ID/lock" sleep 2 &
+	holder=$!
 	sleep 0.2
 	rm "$SBX_STATE/env/$ENV_ID/state.json"
 	run --separate-stderr timeout 1 sbx-reap --list
 	[ "$status" = 0 ]
 	is '.state == "provisioning" and (.alive | not)'
-	kill %1
-	wait
+	kill "$holder"
+	wait "$holder" || true
 }
 
 @test "reap: a state directory that others may write is denied" {
