@@ -3,13 +3,15 @@
 #	make			tools and helpers
 #	make run [CMD='...']	a hostile demo, or your own command, in a sandbox
 #	make check		unit tests and tool tests; the last line counts them
+#	make check-vm		some of both on a kernel with cgroup v2 alone, in a small guest
 #	make lint | asan | fuzz | bench | format
 #	make install [DESTDIR=... PREFIX=...]
 #	make V=1		show whole commands
 #
 # A new file is found by its place: lib/<room>/*.c, cmd/<tool>/*.c, test/unit/test_*.c,
-# test/fuzz/fuzz_*.c, test/hostile/*.c, test/gvisor/*.c, test/bench/*.c, contrib/examples/*.c,
-# man/*.[1-8], etc/*.yaml. Guests (hostile, gvisor, examples) are static: they run in any image.
+# test/fuzz/fuzz_*.c, test/hostile/*.c, test/gvisor/*.c, test/vm/*.c, test/bench/*.c,
+# contrib/examples/*.c, man/*.[1-8], etc/*.yaml. Guests (hostile, gvisor, vm, examples) are static:
+# they run in any image.
 
 VERSION = 0.1.0
 
@@ -49,7 +51,7 @@ say = $(if $(V),,@echo "$(1)	$@";)
 # What to install first when something is missing; a plain `make` installs nothing.
 ifneq ($(filter check,$(MAKECMDGOALS)),)
 DEPS = build test
-else ifneq ($(filter run,$(MAKECMDGOALS)),)
+else ifneq ($(filter run check-vm,$(MAKECMDGOALS)),)
 DEPS = build
 endif
 
@@ -104,7 +106,7 @@ CMD_SRC = $(sort $(wildcard cmd/*/*.c))
 TOOLS = $(patsubst cmd/%/main.c,%,$(sort $(wildcard cmd/*/main.c)))
 UNIT_SRC = $(sort $(wildcard test/unit/test_*.c))
 FUZZ_SRC = $(sort $(wildcard test/fuzz/fuzz_*.c))
-HOSTILE_SRC = $(sort $(wildcard test/hostile/*.c test/gvisor/*.c contrib/examples/*.c))
+HOSTILE_SRC = $(sort $(wildcard test/hostile/*.c test/gvisor/*.c test/vm/*.c contrib/examples/*.c))
 BENCH_SRC = $(sort $(wildcard test/bench/*.c))
 HEADERS = $(sort $(wildcard lib/*/*.h cmd/*/*.h test/*/*.h))
 
@@ -248,6 +250,8 @@ check-unit: tests
 	@$(HERE) test/run unit
 check-bats: tests
 	@$(HERE) test/run bats
+check-vm: tests
+	@test/vm/run
 
 asan: $(ASAN_UNIT)
 	@SBX_TEST_UNIT=$(B)/asan/test/unit ASAN_OPTIONS=detect_stack_use_after_return=1 \
@@ -304,8 +308,8 @@ clean:
 
 FORCE:
 
-.PHONY: all run tests check check-unit check-bats asan fuzz bench lint format $(LINTS:%=lint-%) \
-	install install-deps clean FORCE
+.PHONY: all run tests check check-unit check-bats check-vm asan fuzz bench lint format \
+	$(LINTS:%=lint-%) install install-deps clean FORCE
 .SECONDARY:
 
--include $(shell find $(B) -name '*.d' 2>/dev/null)
+-include $(shell find $(B) -path '*/image*' -prune -o -type f -name '*.d' -print 2>/dev/null)

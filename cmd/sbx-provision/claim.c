@@ -56,7 +56,7 @@ judge_ready(struct provision_job *job, struct sbx_err *err)
 		sbx_fail(err, SBX_E_EXPIRED, "%s is past its expiry", job->id);
 		return sbx_fail_hint(err, "release it: sbx-reap --env %s", job->id);
 	}
-	if (mech->alive(&job->record))
+	if (mech->answers(&job->tool->host, &job->env, &job->record))
 		return 1;
 	sbx_log(SBX_LOG_WARN, "%s had died: it is made again with an empty workspace", job->id);
 	return 0;
@@ -108,6 +108,8 @@ provision_claim(struct provision_job *job, struct sbx_err *err)
 	int64_t deadline_ms = sbx_clock_mono_ms() + WAIT_MS;
 	int created, verdict;
 
+	if (sbx_env_sweep_remnant(&job->tool->state, job->id, err) < 0)
+		return -1;
 	for (;;) {
 		if (lock(job, deadline_ms, &created, err) < 0)
 			return -1;

@@ -107,7 +107,8 @@ reap_release(const struct sbx_tool *tool, const char *id, int *status, struct sb
 	struct sbx_env env;
 	int failed, no_record;
 
-	if (sbx_env_lock(&tool->state, id, 0, WAIT_MS, &env, &no_record, err) < 0)
+	if (sbx_env_sweep_remnant(&tool->state, id, err) < 0 ||
+		sbx_env_lock(&tool->state, id, 0, WAIT_MS, &env, &no_record, err) < 0)
 		return -1;
 	sbx_tool_defer();
 	failed = release(tool, &env, status, err);

@@ -73,7 +73,8 @@ struct sbx_cgroup_usage {
 	uint64_t cpu_us; /* of the command's group */
 	uint64_t peak_memory_bytes; /* v1: of the environment since the claim */
 	uint64_t oom_kills; /* kills by the memory limit since the claim */
-	uint64_t pids_hits; /* forks refused by the pids limit; v1: 1 if it was reached, see there */
+	uint64_t
+		pids_hits; /* forks refused by the pids limit; v1: 1 if it was reached, see there */
 	int exact; /* the figures belong to this command alone */
 };
 
@@ -86,6 +87,9 @@ struct sbx_cgroup_usage {
  * hierarchy has, a group that is not delegated, no cgroup file system.
  */
 int sbx_cgroup_host_open(const char *parent, struct sbx_cgroup_host *host, struct sbx_err *err)
+	__attribute__((warn_unused_result));
+/* The same for what an environment's record names: makes nothing, SBX_E_NOT_FOUND if it is gone. */
+int sbx_cgroup_host_find(const char *parent, struct sbx_cgroup_host *host, struct sbx_err *err)
 	__attribute__((warn_unused_result));
 void sbx_cgroup_host_close(struct sbx_cgroup_host *host); /* NULL is fine */
 

@@ -174,8 +174,8 @@ is_reusable(const struct sbx_cgroup_command *command)
 
 	return !command->killed && command->events_fd >= 0 &&
 		sbx_cgroup_read_fd(command->events_fd, "populated", &populated) == 0 &&
-		populated == 0 &&
-		sbx_cgroup_read_fd(command->events_fd, "frozen", &frozen) == 0 && frozen == 0;
+		populated == 0 && sbx_cgroup_read_fd(command->events_fd, "frozen", &frozen) == 0 &&
+		frozen == 0;
 }
 
 int
@@ -195,8 +195,8 @@ sbx_cgroup_command_release(struct sbx_cgroup_command *command)
 	if (command->dir_fd >= 0) {
 		/* If that fails the group is made anew by the next claim. */
 		if (is_reusable(command) &&
-			fchmodat(command->dir_fd, "cgroup.procs", READY_MODE | command->others, 0) !=
-				0)
+			fchmodat(command->dir_fd, "cgroup.procs", READY_MODE | command->others,
+				0) != 0)
 			command->killed = 1;
 		/* pid 1 may still hold a copy of the descriptor: that must not keep the lock. */
 		(void)flock(command->dir_fd, LOCK_UN);

@@ -65,12 +65,32 @@ open_base_of_root(int top_fd, const char *mount, const char *parent, int control
 	return sbx_take_fd(&at);
 }
 
+/* The same where it is there already; nothing is made. */
 static int
-open_base(int top_fd, struct sbx_cgroup_hierarchy *h, const char *parent, int controllers,
+find_base_of_root(int top_fd, const char *mount, const char *parent, struct sbx_err *err)
+{
+	int fd = openat(top_fd, parent + 1, SBX_CGROUP_DIR);
+
+	if (fd < 0 && (errno == ENOENT || errno == ENODEV))
+		return sbx_fail(err, SBX_E_NOT_FOUND, "cgroup %s%s is gone", mount, parent);
+	return fd < 0 ? sbx_cgroup_open_failed("open", parent, err) : fd;
+}
+
+/* What is wanted: bases to make environments below, or those of an environment that is there. */
+struct wish {
+	const char *parent;
+	int make;
+};
+
+static int
+open_base(int top_fd, struct sbx_cgroup_hierarchy *h, const struct wish *wish, int controllers,
 	struct sbx_cgroup_host *host, struct sbx_err *err)
 {
+	const char *parent = wish->parent;
 	int fd;
 
+	if (geteuid() == 0 && !wish->make)
+		return find_base_of_root(top_fd, h->mount, parent, err);
 	if (geteuid() == 0)
 		return open_base_of_root(top_fd, h->mount, parent, controllers, err);
 	fd = sbx_cgroup_user_open(top_fd, h, sbx_cgroup_user_recorded(parent), controllers, err);
@@ -111,7 +131,7 @@ choose_layout(const struct sbx_cgroup_hierarchy found[SBX_CGROUP_HIERARCHIES], i
 }
 
 static int
-open_v1_bases(struct sbx_cgroup_hierarchy found[SBX_CGROUP_HIERARCHIES], const char *parent,
+open_v1_bases(struct sbx_cgroup_hierarchy found[SBX_CGROUP_HIERARCHIES], const struct wish *wish,
 	struct sbx_cgroup_host *host, struct sbx_err *err)
 {
 	int *const bases[SBX_CGROUP_V1_COUNT] = { &host->memory_fd, &host->pids_fd, &host->cpu_fd };
@@ -121,7 +141,7 @@ open_v1_bases(struct sbx_cgroup_hierarchy found[SBX_CGROUP_HIERARCHIES], const c
 
 		if (top < 0)
 			return sbx_cgroup_open_failed("open", found[i].mount, err);
-		*bases[i] = open_base(top, &found[i], parent, 0, host, err);
+		*bases[i] = open_base(top, &found[i], wish, 0, host, err);
 		if (*bases[i] < 0)
 			return -1;
 	}
@@ -129,8 +149,9 @@ open_v1_bases(struct sbx_cgroup_hierarchy found[SBX_CGROUP_HIERARCHIES], const c
 }
 
 static int
-open_bases(const char *parent, struct sbx_cgroup_host *host, struct sbx_err *err)
+open_bases(const struct wish *wish, struct sbx_cgroup_host *host, struct sbx_err *err)
 {
+	const char *parent = wish->parent;
 	struct sbx_cgroup_hierarchy found[SBX_CGROUP_HIERARCHIES] = { 0 };
 	struct sbx_cgroup_hierarchy *unified = &found[SBX_CGROUP_UNIFIED];
 	SBX_AUTO_FD top = -1;
@@ -153,12 +174,11 @@ open_bases(const char *parent, struct sbx_cgroup_host *host, struct sbx_err *err
 	host->layout = choose_layout(found, top, err);
 	if (host->layout == SBX_CGROUP_NONE)
 		return -1;
-	if (host->layout != SBX_CGROUP_V2 && open_v1_bases(found, parent, host, err) != 0)
+	if (host->layout != SBX_CGROUP_V2 && open_v1_bases(found, wish, host, err) != 0)
 		return -1;
 	if (top < 0)
 		return 0;
-	host->unified_fd = open_base(top, unified, parent, host->layout == SBX_CGROUP_V2, host,
-		err);
+	host->unified_fd = open_base(top, unified, wish, host->layout == SBX_CGROUP_V2, host, err);
 	if (host->unified_fd < 0)
 		return -1;
 	below = geteuid() == 0 ? parent : sbx_cgroup_below_mount(unified);
@@ -170,9 +190,11 @@ open_bases(const char *parent, struct sbx_cgroup_host *host, struct sbx_err *err
 	return 0;
 }
 
-int
-sbx_cgroup_host_open(const char *parent, struct sbx_cgroup_host *host, struct sbx_err *err)
+static int
+open_host(const struct wish *wish, struct sbx_cgroup_host *host, struct sbx_err *err)
 {
+	const char *parent = wish->parent;
+
 	*host = (struct sbx_cgroup_host){
 		.memory_fd = -1, .pids_fd = -1, .cpu_fd = -1, .unified_fd = -1
 	};
@@ -183,10 +205,22 @@ sbx_cgroup_host_open(const char *parent, struct sbx_cgroup_host *host, struct sb
 				"cgroup parent %s is not a clean absolute path", parent);
 		snprintf(host->parent, sizeof(host->parent), "%s", parent);
 	}
-	if (open_bases(parent, host, err) == 0)
+	if (open_bases(wish, host, err) == 0)
 		return 0;
 	sbx_cgroup_host_close(host);
 	return -1;
+}
+
+int
+sbx_cgroup_host_open(const char *parent, struct sbx_cgroup_host *host, struct sbx_err *err)
+{
+	return open_host(&(struct wish){ parent, 1 }, host, err);
+}
+
+int
+sbx_cgroup_host_find(const char *parent, struct sbx_cgroup_host *host, struct sbx_err *err)
+{
+	return open_host(&(struct wish){ parent, 0 }, host, err);
 }
 
 void

@@ -40,14 +40,18 @@ limit_memory(int dir_fd, uint64_t bytes, struct sbx_err *err)
 static int
 limit_cpu(int dir_fd, uint64_t cpu_milli, struct sbx_err *err)
 {
-	uint64_t period_us, quota_us;
+	uint64_t period_us, quota_us, now_us = 0;
 	char period[24], quota[24];
 
 	sbx_cgroup_cpu_quota(cpu_milli, &period_us, &quota_us);
 	snprintf(period, sizeof(period), "%" PRIu64, period_us);
 	snprintf(quota, sizeof(quota), "%" PRIu64, quota_us);
-	if (sbx_cgroup_set(dir_fd, "cpu.cfs_period_us", period, err) != 0)
-		return -1;
+	/* Each write walks every cpu group of the host: not for what is the default. */
+	if (sbx_cgroup_read(dir_fd, "cpu.cfs_period_us", NULL, &now_us) != 0 ||
+		now_us != period_us) {
+		if (sbx_cgroup_set(dir_fd, "cpu.cfs_period_us", period, err) != 0)
+			return -1;
+	}
 	return sbx_cgroup_set(dir_fd, "cpu.cfs_quota_us", quota, err);
 }
 

@@ -77,9 +77,9 @@ sbx_ns_map(pid_t pid, const struct sbx_ns_map *map, struct sbx_err *err)
 }
 
 int
-sbx_ns_forbid_nested(struct sbx_err *err)
+sbx_ns_forbid_nested(int proc_fd, struct sbx_err *err)
 {
-	if (sbx_io_write_attr(AT_FDCWD, "/proc/sys/user/max_user_namespaces", "0") != 0)
+	if (sbx_io_write_attr(proc_fd, "sys/user/max_user_namespaces", "0") != 0)
 		return sbx_fail_sys(err, SBX_E_UNAVAILABLE, "write user.max_user_namespaces");
 	return 0;
 }

@@ -47,9 +47,12 @@ int sbx_ns_map_by_helper(pid_t pid, const struct sbx_ns_map *lines, size_t count
 int sbx_ns_as_owner(uid_t uid, gid_t gid, int (*work)(void *arg, struct sbx_err *err), void *arg,
 	struct sbx_err *err) __attribute__((warn_unused_result));
 
-/* No further user namespace below the caller's (its own user.max_user_namespaces = 0). Needs a
- * procfs in view at /proc and CAP_SYS_RESOURCE in the namespace. */
-int sbx_ns_forbid_nested(struct sbx_err *err) __attribute__((warn_unused_result));
+/*
+ * No further user namespace below the caller's (its own user.max_user_namespaces = 0). proc_fd is a
+ * procfs with /proc/sys in it, best a fresh one: an old one has an entry of that name cached for
+ * each user namespace of the host and looks through all of them. Needs CAP_SYS_RESOURCE inside.
+ */
+int sbx_ns_forbid_nested(int proc_fd, struct sbx_err *err) __attribute__((warn_unused_result));
 
 /* A cgroup namespace rooted where the caller is now, so that /proc/self/cgroup tells nothing. */
 int sbx_ns_own_cgroup(struct sbx_err *err) __attribute__((warn_unused_result));

@@ -67,8 +67,8 @@ fake_drop(struct sbx_mech_birth *birth)
 
 static int
 fake_provision(const struct sbx_mech_host *host, const struct sbx_env *env,
-	const struct sbx_spec *spec, struct sbx_env_record *record,
-	struct sbx_mech_birth **birth, struct sbx_err *err)
+	const struct sbx_spec *spec, struct sbx_env_record *record, struct sbx_mech_birth **birth,
+	struct sbx_err *err)
 {
 	SBX_AUTO_BUF text = SBX_BUF_INIT(SBX_FAKE_SCRIPT_MAX);
 	struct sbx_fake_script script;
@@ -122,6 +122,15 @@ fake_totals(const struct sbx_mech_host *host, const struct sbx_env_record *recor
 	return 0;
 }
 
+static int
+fake_answers(const struct sbx_mech_host *host, const struct sbx_env *env,
+	const struct sbx_env_record *record)
+{
+	(void)host;
+	(void)env;
+	return fake_alive(record);
+}
+
 const struct sbx_mech sbx_mech_fake = {
 	.name = "fake",
 	.probe = fake_probe,
@@ -130,6 +139,7 @@ const struct sbx_mech sbx_mech_fake = {
 	.drop = fake_drop,
 	.destroy = fake_destroy,
 	.alive = fake_alive,
+	.answers = fake_answers,
 	.totals = fake_totals,
 	.open = sbx_fake_open,
 	.close = sbx_fake_close,

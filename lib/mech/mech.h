@@ -97,6 +97,10 @@ struct sbx_mech {
 
 	/* Whether it lives; and what it uses now, for lists (zeros where unknown). */
 	int (*alive)(const struct sbx_env_record *record);
+	/* Asked, and not only looked at: 1 if it answers within a second. One whose maker died before
+	 * keep() may be seen for a moment, and does not. */
+	int (*answers)(const struct sbx_mech_host *host, const struct sbx_env *env,
+		const struct sbx_env_record *record);
 	int (*totals)(const struct sbx_mech_host *host, const struct sbx_env_record *record,
 		uint64_t *memory_bytes, uint64_t *pids);
 

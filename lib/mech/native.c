@@ -5,20 +5,22 @@
 #include <poll.h>
 #include <signal.h>
 #include <stdlib.h>
+#include <sys/socket.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
 #include "base/mem.h"
 #include "base/scoped.h"
 #include "mech/native_parts.h"
+#include "mech/native_wire.h"
 
 struct sbx_mech_birth {
 	struct sbx_native_birth native;
 };
 
 static int
-launch(struct sbx_env_record *record, struct sbx_native_parts *parts,
-	struct sbx_mech_birth **birth, struct sbx_err *err)
+launch(struct sbx_env_record *record, struct sbx_native_parts *parts, struct sbx_mech_birth **birth,
+	struct sbx_err *err)
 {
 	*birth = sbx_mem_alloc(1, sizeof(**birth));
 	if (sbx_native_launch(&parts->plan, parts->group_fd, &(*birth)->native, err) != 0) {
@@ -111,7 +113,7 @@ remove_groups(const struct sbx_mech_host *host, const struct sbx_env_record *rec
 			return -1;
 		parent = of_state;
 	}
-	if (sbx_cgroup_host_open(parent, &groups, &why) != 0) {
+	if (sbx_cgroup_host_find(parent, &groups, &why) != 0) {
 		if (why.code == SBX_E_NOT_FOUND)
 			return 0;
 		*err = why;
@@ -139,6 +141,21 @@ native_destroy(const struct sbx_mech_host *host, const struct sbx_env *env,
 }
 
 static int
+native_answers(const struct sbx_mech_host *host, const struct sbx_env *env,
+	const struct sbx_env_record *record)
+{
+	SBX_AUTO_FD sock = sbx_env_init_alive(record) ? sbx_wire_connect(env, NULL) : -1;
+	struct pollfd wait = { .fd = sock, .events = POLLIN };
+	struct sbx_init_reply reply;
+
+	(void)host;
+	return sock >= 0 && sbx_wire_tell(sock, SBX_INIT_PING, 1) == 0 &&
+		poll(&wait, 1, 1000) == 1 &&
+		recv(sock, &reply, sizeof(reply), MSG_DONTWAIT) == (ssize_t)sizeof(reply) &&
+		reply.magic == SBX_INIT_MAGIC && reply.answer == SBX_INIT_PONG;
+}
+
+static int
 native_totals(const struct sbx_mech_host *host, const struct sbx_env_record *record,
 	uint64_t *memory_bytes, uint64_t *pids)
 {
@@ -150,7 +167,7 @@ native_totals(const struct sbx_mech_host *host, const struct sbx_env_record *rec
 	(void)host;
 	*memory_bytes = *pids = 0;
 	if (record->cgroup_layout == SBX_CGROUP_NONE ||
-		sbx_cgroup_host_open(record->cgroup_parent, &groups, NULL) != 0)
+		sbx_cgroup_host_find(record->cgroup_parent, &groups, NULL) != 0)
 		return -1;
 	if (sbx_cgroup_open(&groups, record->id, &cg, NULL) == 0) {
 		rc = sbx_cgroup_totals(&cg, &totals);
@@ -170,6 +187,7 @@ const struct sbx_mech sbx_mech_native = {
 	.drop = native_drop,
 	.destroy = native_destroy,
 	.alive = sbx_env_init_alive,
+	.answers = native_answers,
 	.totals = native_totals,
 	.open = sbx_native_open,
 	.close = sbx_native_close,

@@ -94,7 +94,7 @@ reset_oom_score(struct sbx_err *err)
 static int
 close_namespaces(const struct sbx_native_plan *plan, struct sbx_err *err)
 {
-	if (sbx_ns_forbid_nested(err) != 0 || sbx_ns_loopback_up(err) != 0)
+	if (sbx_ns_loopback_up(err) != 0)
 		return -1;
 	if (sethostname("sbx", 3) != 0 || setdomainname("(none)", 6) != 0)
 		return sbx_fail_sys(err, SBX_E_UNAVAILABLE, "set the host name");

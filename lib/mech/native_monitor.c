@@ -58,8 +58,7 @@ sbx_native_monitor_make(int64_t init_pid, uint64_t limit_bytes, struct sbx_err *
 struct sbx_native_monitor *
 sbx_native_monitor_make_v1(int group_fd, uint64_t limit_bytes, struct sbx_err *err)
 {
-	SBX_AUTO_FD tcp =
-		openat(group_fd, "memory.kmem.tcp.usage_in_bytes", O_RDONLY | O_CLOEXEC);
+	SBX_AUTO_FD tcp = openat(group_fd, "memory.kmem.tcp.usage_in_bytes", O_RDONLY | O_CLOEXEC);
 	struct sbx_native_monitor *monitor;
 
 	if (tcp < 0)

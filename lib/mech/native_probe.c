@@ -129,7 +129,9 @@ try_proc(struct sbx_err *err)
 static int
 try_nested(struct sbx_err *err)
 {
-	if (sbx_ns_forbid_nested(err) != 0)
+	SBX_AUTO_FD proc = sbx_mount_new("proc", NULL, SBX_MOUNT_NODEV, err);
+
+	if (proc < 0 || sbx_ns_forbid_nested(proc, err) != 0)
 		return -1;
 	if (unshare(CLONE_NEWUSER) == 0)
 		return sbx_fail(err, SBX_E_UNAVAILABLE, "a nested user namespace was possible");

@@ -28,8 +28,8 @@
 static const char *const proc_masked[] = { "acpi", "asound", "bus", "cmdline", "config.gz",
 	"diskstats", "driver", "fs", "interrupts", "iomem", "ioports", "irq", "kallsyms", "kcore",
 	"key-users", "keys", "kmsg", "kpagecgroup", "kpagecount", "kpageflags", "latency_stats",
-	"modules", "partitions", "pressure", "sched_debug", "schedstat", "scsi", "slabinfo", "softirqs",
-	"sysrq-trigger", "timer_list", "vmallocinfo", "zoneinfo" };
+	"modules", "partitions", "pressure", "sched_debug", "schedstat", "scsi", "slabinfo",
+	"softirqs", "sysrq-trigger", "timer_list", "vmallocinfo", "zoneinfo" };
 
 static int
 mask(int root_fd, const char *name, struct sbx_err *err)
@@ -161,6 +161,22 @@ show_limits(int root_fd, const struct sbx_limits *limits, struct sbx_err *err)
 	return cover_proc(root_fd, "loadavg", &text, err);
 }
 
+/* Before /proc/sys is closed; a view without it gets a procfs for this moment. */
+static int
+forbid_nested(int root_fd, const struct sbx_native_plan *plan, struct sbx_err *err)
+{
+	SBX_AUTO_FD proc = -1;
+
+	if (plan->proc_view == SBX_PROC_PID) {
+		proc = sbx_mount_new("proc", NULL, SBX_MOUNT_NODEV | SBX_MOUNT_NOEXEC, err);
+		return proc < 0 ? -1 : sbx_ns_forbid_nested(proc, err);
+	}
+	proc = openat(root_fd, "proc", O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	if (proc < 0)
+		return sbx_fail_sys(err, SBX_E_UNAVAILABLE, "open /proc of the view");
+	return sbx_ns_forbid_nested(proc, err);
+}
+
 int
 sbx_native_proc(int root_fd, const struct sbx_native_plan *plan, struct sbx_err *err)
 {
@@ -176,6 +192,8 @@ sbx_native_proc(int root_fd, const struct sbx_native_plan *plan, struct sbx_err 
 				"kernel allows no fresh one: run where /proc is whole");
 		return -1;
 	}
+	if (forbid_nested(root_fd, plan, err) != 0)
+		return -1;
 	if (plan->proc_view == SBX_PROC_PID)
 		return 0;
 	if (mask_all(root_fd, err) != 0)

@@ -35,7 +35,7 @@ open_groups(struct sbx_session *session, const struct sbx_env_record *record, st
 			-1 :
 			watch(session, sbx_native_monitor_fd(session->monitor), EPOLLIN, err);
 	}
-	if (sbx_cgroup_host_open(record->cgroup_parent, &session->host, err) != 0)
+	if (sbx_cgroup_host_find(record->cgroup_parent, &session->host, err) != 0)
 		return -1;
 	if (sbx_cgroup_open(&session->host, record->id, &session->groups, err) != 0) {
 		sbx_cgroup_host_close(&session->host);

@@ -154,8 +154,9 @@ close_root(int root_fd, const struct sbx_native_plan *plan, struct sbx_err *err)
 {
 	int has_image = plan->image_fd >= 0 || plan->image_path[0] != '\0';
 
-	if (has_image && (umount2(IMAGE_PLACE, MNT_DETACH | UMOUNT_NOFOLLOW) != 0 ||
-				 unlinkat(root_fd, IMAGE_PLACE, AT_REMOVEDIR) != 0))
+	if (has_image &&
+		(umount2(IMAGE_PLACE, MNT_DETACH | UMOUNT_NOFOLLOW) != 0 ||
+			unlinkat(root_fd, IMAGE_PLACE, AT_REMOVEDIR) != 0))
 		return sbx_fail_sys(err, SBX_E_UNAVAILABLE, "take the image's root away");
 	if (unlinkat(root_fd, SBX_NATIVE_PLACE, AT_REMOVEDIR) != 0)
 		return sbx_fail_sys(err, SBX_E_UNAVAILABLE, "take /%s away", SBX_NATIVE_PLACE);

@@ -93,7 +93,9 @@ int sbx_env_remove(const struct sbx_state *state, struct sbx_env *env, struct sb
 int sbx_env_record_line(const struct sbx_env_record *record, int created, int64_t total_us,
 	struct sbx_buf *out, struct sbx_err *err) __attribute__((warn_unused_result));
 
-/* Remove what a killed sbx_env_remove() left; environments are not touched. */
+/* Remove what a killed sbx_env_remove() left, of one id or of all; environments are not touched. */
+int sbx_env_sweep_remnant(const struct sbx_state *state, const char *id, struct sbx_err *err)
+	__attribute__((warn_unused_result));
 int sbx_env_sweep_remnants(const struct sbx_state *state, struct sbx_err *err)
 	__attribute__((warn_unused_result));
 

@@ -4,6 +4,7 @@
  */
 #include <dirent.h>
 #include <fcntl.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
@@ -59,6 +60,27 @@ sbx_env_list(const struct sbx_state *state, char (**ids)[SBX_ENV_ID_SIZE], size_
 	return 0;
 }
 
+/* `name` is an id behind a dot. Locked: its remover lives. */
+static int
+sweep_one(const struct sbx_state *state, const char *name, struct sbx_err *err)
+{
+	SBX_AUTO_FD fd = openat(state->env_fd, name,
+		O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+
+	if (fd < 0 || flock(fd, LOCK_EX | LOCK_NB) < 0)
+		return 0;
+	return sbx_walk_remove(state->env_fd, name, err);
+}
+
+int
+sbx_env_sweep_remnant(const struct sbx_state *state, const char *id, struct sbx_err *err)
+{
+	char name[SBX_ENV_ID_SIZE + 1];
+
+	snprintf(name, sizeof(name), ".%s", id);
+	return sbx_spec_is_env_id(id) ? sweep_one(state, name, err) : 0;
+}
+
 int
 sbx_env_sweep_remnants(const struct sbx_state *state, struct sbx_err *err)
 {
@@ -69,16 +91,8 @@ sbx_env_sweep_remnants(const struct sbx_state *state, struct sbx_err *err)
 	if (dir == NULL)
 		return -1;
 	while ((entry = readdir(dir)) != NULL) {
-		SBX_AUTO_FD fd = -1;
-
-		if (entry->d_name[0] != '.' || !sbx_spec_is_env_id(entry->d_name + 1))
-			continue;
-		fd = openat(state->env_fd, entry->d_name,
-			O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-		/* Locked: its remover lives. */
-		if (fd < 0 || flock(fd, LOCK_EX | LOCK_NB) < 0)
-			continue;
-		if (sbx_walk_remove(state->env_fd, entry->d_name, err) < 0)
+		if (entry->d_name[0] == '.' && sbx_spec_is_env_id(entry->d_name + 1) &&
+			sweep_one(state, entry->d_name, err) < 0)
 			failed = -1;
 	}
 	closedir(dir);
