@@ -1,6 +1,6 @@
 /*
- * Uses four times the memory that it may, but gives it back as it goes, so that the kernel can take it
- * (MADV_FREE): the limit is met again and again and nobody has to be killed. Attacks nothing.
+ * Uses four times the memory that it may, but gives it back as it goes, so that the kernel can take
+ * it (MADV_FREE): the limit is met again and again and nobody has to be killed. Attacks nothing.
  */
 #include <stdio.h>
 #include <string.h>
