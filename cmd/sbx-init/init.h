@@ -37,6 +37,7 @@ struct init {
 	int kept; /* the maker said that it may live without it */
 	int callers[INIT_CALLERS_MAX]; /* connected sockets, -1 */
 	struct init_command commands[INIT_COMMANDS_MAX];
+	int commands_end; /* no entry is used from here on */
 	struct init_failure *failure; /* shared with a child until it executes */
 };
 

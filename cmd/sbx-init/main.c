@@ -47,8 +47,6 @@ prepare(struct init *init)
 		MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	for (int i = 0; i < INIT_CALLERS_MAX; i++)
 		init->callers[i] = -1;
-	for (int i = 0; i < INIT_COMMANDS_MAX; i++)
-		init->commands[i].kill_fd = -1;
 	prctl(PR_SET_NAME, "sbx-init");
 	return init->signal_fd < 0 || init->failure == MAP_FAILED ? -1 : 0;
 }

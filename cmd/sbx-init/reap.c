@@ -8,7 +8,7 @@
 static struct init_command *
 find(struct init *init, pid_t pid)
 {
-	for (int i = 0; i < INIT_COMMANDS_MAX; i++) {
+	for (int i = 0; i < init->commands_end; i++) {
 		if (init->commands[i].id != 0 && init->commands[i].pid == pid)
 			return &init->commands[i];
 	}
@@ -25,7 +25,7 @@ microseconds(const struct timeval *t)
 static int
 busy(const struct init *init)
 {
-	for (int i = 0; i < INIT_COMMANDS_MAX; i++) {
+	for (int i = 0; i < init->commands_end; i++) {
 		if (init->commands[i].id != 0 && init->commands[i].pid > 0)
 			return 1;
 	}

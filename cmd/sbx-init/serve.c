@@ -50,7 +50,7 @@ enter(struct init *init, int caller, struct init_message *message)
 
 	if (has_group && fstat(message->job.kill_fd, &st) != 0)
 		return NULL;
-	for (int i = 0; i < INIT_COMMANDS_MAX; i++) {
+	for (int i = 0; i < init->commands_end; i++) {
 		struct init_command *command = &init->commands[i];
 
 		if (has_group && command->kill_fd >= 0 && command->group == st.st_ino)
@@ -58,6 +58,8 @@ enter(struct init *init, int caller, struct init_message *message)
 		if (command->id == 0 && spare == NULL)
 			spare = command;
 	}
+	if (spare == NULL && init->commands_end < INIT_COMMANDS_MAX)
+		spare = &init->commands[init->commands_end++];
 	if (spare == NULL)
 		return NULL;
 	*spare = (struct init_command){ .id = message->head.id, .caller = caller, .kill_fd = -1 };
@@ -97,7 +99,7 @@ execute(struct init *init, int caller, struct init_message *message)
 void
 init_sweep(struct init *init, int caller)
 {
-	for (int i = 0; i < INIT_COMMANDS_MAX; i++) {
+	for (int i = 0; i < init->commands_end; i++) {
 		struct init_command *command = &init->commands[i];
 
 		if (command->id != 0 && command->pid > 0 && command->caller != caller)
@@ -124,7 +126,7 @@ kill_for(struct init *init, int caller, uint32_t id)
 
 	if (id == 0)
 		init_sweep(init, caller);
-	for (int i = 0; id != 0 && i < INIT_COMMANDS_MAX; i++) {
+	for (int i = 0; id != 0 && i < init->commands_end; i++) {
 		if (init->commands[i].id == id && init->commands[i].caller == caller)
 			kill_one(&init->commands[i]);
 	}
@@ -134,7 +136,7 @@ kill_for(struct init *init, int caller, uint32_t id)
 static void
 done_with(struct init *init, int caller, uint32_t id)
 {
-	for (int i = 0; i < INIT_COMMANDS_MAX; i++) {
+	for (int i = 0; i < init->commands_end; i++) {
 		struct init_command *command = &init->commands[i];
 
 		if (command->id == id && command->caller == caller && command->pid == 0)
@@ -170,7 +172,7 @@ init_drop_caller(struct init *init, int caller)
 {
 	int ungrouped = 0;
 
-	for (int i = 0; i < INIT_COMMANDS_MAX; i++) {
+	for (int i = 0; i < init->commands_end; i++) {
 		struct init_command *command = &init->commands[i];
 
 		if (command->id == 0 || command->caller != caller)

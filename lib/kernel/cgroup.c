@@ -16,7 +16,8 @@ static const struct sbx_cgroup nowhere = { .memory_fd = -1,
 	.unified_fd = -1,
 	.oom_fd = -1,
 	.peak_fd = -1,
-	.pids_events_fd = -1 };
+	.pids_events_fd = -1,
+	.pids_peak_fd = -1 };
 
 /* No '.', '/' and the like: the name can be neither an attribute file's nor a way out. */
 int
@@ -123,8 +124,11 @@ open_counters(struct sbx_cgroup *cg, struct sbx_err *err)
 	cg->pids_events_fd = openat(pids_fd, "pids.events", O_RDONLY | O_CLOEXEC);
 	if (cg->pids_events_fd < 0)
 		return sbx_fail_sys(err, SBX_E_IO, "open pids.events");
+	if (sbx_cgroup_read(pids_fd, "pids.max", NULL, &cg->pids_limit) != 0)
+		return sbx_fail_sys(err, SBX_E_IO, "read pids.max");
 	if (cg->layout == SBX_CGROUP_V2)
 		return 0;
+	cg->pids_peak_fd = openat(cg->pids_fd, "pids.peak", O_RDONLY | O_CLOEXEC);
 	cg->oom_fd = openat(cg->memory_fd, "memory.oom_control", O_RDONLY | O_CLOEXEC);
 	cg->peak_fd = openat(cg->memory_fd, "memory.max_usage_in_bytes", O_RDWR | O_CLOEXEC);
 	if (cg->oom_fd < 0 || cg->peak_fd < 0)
@@ -209,6 +213,7 @@ sbx_cgroup_close(struct sbx_cgroup *cg)
 	sbx_cgroup_close_fd(&cg->oom_fd);
 	sbx_cgroup_close_fd(&cg->peak_fd);
 	sbx_cgroup_close_fd(&cg->pids_events_fd);
+	sbx_cgroup_close_fd(&cg->pids_peak_fd);
 }
 
 int

@@ -50,6 +50,8 @@ struct sbx_cgroup {
 	/* Counters of <id>, kept open for the commands that come. */
 	int oom_fd, peak_fd; /* v1: memory.oom_control, memory.max_usage_in_bytes */
 	int pids_events_fd;
+	int pids_peak_fd; /* v1, where the kernel has it */
+	uint64_t pids_limit;
 };
 
 /* One command's claimed group, with the counters as they stood when it was claimed. */
@@ -63,6 +65,7 @@ struct sbx_cgroup_command {
 	int events_fd; /* cgroup.events */
 	int memory_events_fd, pids_events_fd, peak_fd; /* its own, v2 only */
 	uint64_t base_cpu_us, base_oom_kills, base_pids_hits, base_peak_bytes;
+	uint64_t now_cpu_us, now_oom_kills, now_pids_hits; /* as last read */
 	int pids_were_full; /* v1: the environment had reached its pids limit before */
 	int exact_peak; /* peak memory is this command's alone */
 	int peak_is_current; /* Linux below 5.19: no memory.peak */
@@ -127,8 +130,8 @@ int sbx_cgroup_join(const int *fds, int count) __attribute__((warn_unused_result
 int sbx_cgroup_claim(const struct sbx_cgroup *cg, uid_t owner, struct sbx_cgroup_command *command,
 	struct sbx_err *err) __attribute__((warn_unused_result));
 /*
- * Keep a claimed group for the caller's next command instead: 1 if it is fit for that (empty, never
- * killed) and the counters were read anew, 0 if it has to be released. A third of a claim's price.
+ * Keep a claimed group for the caller's next command instead, after sbx_cgroup_usage(): 1 if it is
+ * fit for that (empty, never killed), 0 if it has to be released. A fifth of a claim's price.
  */
 int sbx_cgroup_rearm(const struct sbx_cgroup *cg, struct sbx_cgroup_command *command);
 void sbx_cgroup_command_release(struct sbx_cgroup_command *command); /* NULL is fine */
@@ -140,13 +143,13 @@ int sbx_cgroup_freeze(const struct sbx_cgroup_command *command, int frozen);
 /* Wait until it is empty: 1, or 0 at the deadline (CLOCK_MONOTONIC us), -1 with errno. */
 int sbx_cgroup_wait_empty(const struct sbx_cgroup_command *command, int64_t deadline_us);
 /*
- * Whether the environment's tasks are at the pids limit now (read it before they are killed), or, on
- * v1, ever were: there Linux 6.11 and later no longer count refused forks (pids.events stays 0), and
- * the peak is not to be reset, so it tells of the first command only.
+ * Whether the environment's tasks are at the pids limit now: read it before they are killed. On v1
+ * Linux 6.11 and later no longer count refused forks (pids.events stays 0); the peak does tell, but
+ * is not to be reset, so only of the first command that reaches the limit.
  */
-int sbx_cgroup_pids_full(const struct sbx_cgroup *cg, int ever);
+int sbx_cgroup_pids_full(const struct sbx_cgroup *cg);
 /* Read the counters now, less what they were at the claim. */
-int sbx_cgroup_usage(const struct sbx_cgroup *cg, const struct sbx_cgroup_command *command,
+int sbx_cgroup_usage(const struct sbx_cgroup *cg, struct sbx_cgroup_command *command,
 	struct sbx_cgroup_usage *usage, struct sbx_err *err) __attribute__((warn_unused_result));
 
 /*

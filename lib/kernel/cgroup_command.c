@@ -181,7 +181,7 @@ is_reusable(const struct sbx_cgroup_command *command)
 int
 sbx_cgroup_rearm(const struct sbx_cgroup *cg, struct sbx_cgroup_command *command)
 {
-	if (!is_reusable(command) || sbx_cgroup_read_base(cg, command) != 0)
+	if (!is_reusable(command) || sbx_cgroup_rebase(cg, command) != 0)
 		return 0;
 	sbx_cgroup_note_alone(cg, command);
 	return 1;

@@ -101,7 +101,7 @@ int sbx_cgroup_open_group(const struct sbx_cgroup *cg, int number, int make)
 	__attribute__((warn_unused_result));
 
 /* cgroup_usage.c: the two steps of a claim that make its figures comparable. */
-int sbx_cgroup_read_base(const struct sbx_cgroup *cg, struct sbx_cgroup_command *command);
+int sbx_cgroup_rebase(const struct sbx_cgroup *cg, struct sbx_cgroup_command *command);
 int sbx_cgroup_open_counters(const struct sbx_cgroup *cg, struct sbx_cgroup_command *command)
 	__attribute__((warn_unused_result)); /* -1 with errno */
 void sbx_cgroup_note_alone(const struct sbx_cgroup *cg, struct sbx_cgroup_command *command);

@@ -50,44 +50,52 @@ read_base_peak(struct sbx_cgroup_command *command)
  * one who forked: on v2 the sum of both is right everywhere.
  */
 static int
-read_counters(const struct sbx_cgroup *cg, const struct sbx_cgroup_command *command,
-	uint64_t *cpu_us, uint64_t *oom_kills, uint64_t *pids_hits)
+read_counters(const struct sbx_cgroup *cg, struct sbx_cgroup_command *command)
 {
 	int oom_fd = cg->layout == SBX_CGROUP_V2 ? command->memory_events_fd : cg->oom_fd;
 	uint64_t own_hits = 0;
 
-	if (sbx_cgroup_read_fd(command->cpu_fd, "usage_usec", cpu_us) != 0 ||
-		sbx_cgroup_read_fd(oom_fd, "oom_kill", oom_kills) != 0 ||
-		sbx_cgroup_read_fd(cg->pids_events_fd, "max", pids_hits) != 0)
+	if (sbx_cgroup_read_fd(command->cpu_fd, "usage_usec", &command->now_cpu_us) != 0 ||
+		sbx_cgroup_read_fd(oom_fd, "oom_kill", &command->now_oom_kills) != 0 ||
+		sbx_cgroup_read_fd(cg->pids_events_fd, "max", &command->now_pids_hits) != 0)
 		return -1;
 	if (command->pids_events_fd >= 0 &&
 		sbx_cgroup_read_fd(command->pids_events_fd, "max", &own_hits) != 0)
 		return -1;
-	*pids_hits += own_hits;
+	command->now_pids_hits += own_hits;
 	return 0;
 }
 
 int
-sbx_cgroup_pids_full(const struct sbx_cgroup *cg, int ever)
+sbx_cgroup_pids_full(const struct sbx_cgroup *cg)
 {
 	int dir_fd = cg->layout == SBX_CGROUP_V2 ? cg->unified_fd : cg->pids_fd;
-	uint64_t tasks, limit;
+	uint64_t tasks;
 
-	return sbx_cgroup_read(dir_fd, ever ? "pids.peak" : "pids.current", NULL, &tasks) == 0 &&
-		sbx_cgroup_read(dir_fd, "pids.max", NULL, &limit) == 0 && tasks >= limit;
+	return sbx_cgroup_read(dir_fd, "pids.current", NULL, &tasks) == 0 &&
+		tasks >= cg->pids_limit;
 }
 
-/* What the counters say now is where the next command begins. */
+/* On v1, once it was full it stays so: there is nothing to see any more. */
+static int
+ever_full(const struct sbx_cgroup *cg)
+{
+	uint64_t peak;
+
+	return cg->pids_peak_fd >= 0 && sbx_cgroup_read_fd(cg->pids_peak_fd, NULL, &peak) == 0 &&
+		peak >= cg->pids_limit;
+}
+
+/* What the counters said last is where the next command begins. */
 int
-sbx_cgroup_read_base(const struct sbx_cgroup *cg, struct sbx_cgroup_command *command)
+sbx_cgroup_rebase(const struct sbx_cgroup *cg, struct sbx_cgroup_command *command)
 {
 	command->exact_peak = 0;
 	command->alone_since_ns = 0;
-	if (cg->layout == SBX_CGROUP_V2 && read_base_peak(command) != 0)
-		return -1;
-	command->pids_were_full = cg->layout != SBX_CGROUP_V2 && sbx_cgroup_pids_full(cg, 1);
-	return read_counters(cg, command, &command->base_cpu_us, &command->base_oom_kills,
-		&command->base_pids_hits);
+	command->base_cpu_us = command->now_cpu_us;
+	command->base_oom_kills = command->now_oom_kills;
+	command->base_pids_hits = command->now_pids_hits;
+	return cg->layout == SBX_CGROUP_V2 ? read_base_peak(command) : 0;
 }
 
 int
@@ -106,7 +114,10 @@ sbx_cgroup_open_counters(const struct sbx_cgroup *cg, struct sbx_cgroup_command 
 			open_peak(command) != 0)
 			return -1;
 	}
-	return sbx_cgroup_read_base(cg, command);
+	command->pids_were_full = ever_full(cg);
+	if (read_counters(cg, command) != 0)
+		return -1;
+	return sbx_cgroup_rebase(cg, command);
 }
 
 static int64_t
@@ -150,7 +161,7 @@ was_alone(const struct sbx_cgroup *cg, const struct sbx_cgroup_command *command)
 }
 
 int
-sbx_cgroup_usage(const struct sbx_cgroup *cg, const struct sbx_cgroup_command *command,
+sbx_cgroup_usage(const struct sbx_cgroup *cg, struct sbx_cgroup_command *command,
 	struct sbx_cgroup_usage *usage, struct sbx_err *err)
 {
 	int v2 = cg->layout == SBX_CGROUP_V2;
@@ -158,16 +169,18 @@ sbx_cgroup_usage(const struct sbx_cgroup *cg, const struct sbx_cgroup_command *c
 	int peak_is_own;
 
 	*usage = (struct sbx_cgroup_usage){ 0 };
-	if (read_counters(cg, command, &usage->cpu_us, &usage->oom_kills, &usage->pids_hits) != 0 ||
+	if (read_counters(cg, command) != 0 ||
 		sbx_cgroup_read_fd(v2 ? command->peak_fd : cg->peak_fd, NULL,
 			&usage->peak_memory_bytes) != 0)
 		return sbx_fail_sys(err, SBX_E_IO, "cgroup: read the counters of c%d",
 			command->number);
-	usage->cpu_us -= command->base_cpu_us;
-	usage->oom_kills -= command->base_oom_kills;
-	usage->pids_hits -= command->base_pids_hits;
-	if (!v2 && !command->pids_were_full && sbx_cgroup_pids_full(cg, 1))
+	usage->cpu_us = command->now_cpu_us - command->base_cpu_us;
+	usage->oom_kills = command->now_oom_kills - command->base_oom_kills;
+	usage->pids_hits = command->now_pids_hits - command->base_pids_hits;
+	if (!command->pids_were_full && ever_full(cg)) {
+		command->pids_were_full = 1;
 		usage->pids_hits++;
+	}
 	/* A v2 peak that cannot be reset is ours if it grew. */
 	peak_is_own = command->exact_peak ||
 		(v2 && usage->peak_memory_bytes > command->base_peak_bytes);

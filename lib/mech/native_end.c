@@ -96,7 +96,7 @@ sbx_native_kill(struct sbx_session *session, uint32_t id, int *restarted, struct
 	if (running == NULL)
 		return sbx_fail(err, SBX_E_NOT_FOUND, "no command %u", id);
 	if (running->has_group) {
-		running->pids_full = sbx_cgroup_pids_full(&session->groups, 0);
+		running->pids_full = sbx_cgroup_pids_full(&session->groups);
 		if (sbx_cgroup_kill(&running->group) != 0)
 			return sbx_fail_sys(err, SBX_E_INTERNAL, "kill the command's group");
 		return 0;
@@ -116,7 +116,7 @@ finish_group(struct sbx_session *session, struct sbx_native_running *running,
 
 	if (sbx_cgroup_populated(&running->group) == 1) {
 		usage->left_over = 1;
-		full |= sbx_cgroup_pids_full(&session->groups, 0);
+		full |= sbx_cgroup_pids_full(&session->groups);
 		if (sbx_cgroup_kill(&running->group) != 0)
 			return sbx_fail_sys(err, SBX_E_INTERNAL, "kill the command's group");
 		if (sbx_cgroup_wait_empty(&running->group,
