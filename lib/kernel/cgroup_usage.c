@@ -183,7 +183,9 @@ sbx_cgroup_usage(const struct sbx_cgroup *cg, struct sbx_cgroup_command *command
 	}
 	/* A v2 peak that cannot be reset is ours if it grew. */
 	peak_is_own = command->exact_peak ||
-		(v2 && usage->peak_memory_bytes > command->base_peak_bytes);
+		(v2 &&
+			(usage->peak_memory_bytes > command->base_peak_bytes ||
+				command->base_peak_bytes == 0));
 	usage->exact = peak_is_own && (alone || (v2 && usage->pids_hits == 0));
 	return 0;
 }

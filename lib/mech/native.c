@@ -114,7 +114,9 @@ remove_groups(const struct sbx_mech_host *host, const struct sbx_env_record *rec
 		parent = of_state;
 	}
 	if (sbx_cgroup_host_find(parent, &groups, &why) != 0) {
-		if (why.code == SBX_E_NOT_FOUND)
+		/* Where no groups can be had, a maker that recorded none made none. */
+		if (why.code == SBX_E_NOT_FOUND ||
+			(why.code == SBX_E_UNAVAILABLE && record->cgroup_layout == SBX_CGROUP_NONE))
 			return 0;
 		*err = why;
 		return -1;

@@ -92,14 +92,20 @@ make_groups(const struct sbx_mech_host *host, const struct sbx_env *env,
 		.memory_bytes = record->limits.memory_bytes,
 		.pids = record->limits.pids + 1,
 	};
+	int best_effort = host->config->cgroup == SBX_BEST_EFFORT;
 
-	if (host->config->cgroup == SBX_BEST_EFFORT && geteuid() != 0) {
-		record->cgroup_layout = SBX_CGROUP_NONE;
+	record->cgroup_layout = SBX_CGROUP_NONE;
+	/* A plain user chose to do without; root's are left out where the host has none. */
+	if (best_effort && geteuid() != 0)
 		return 0;
-	}
 	for (int tries = 0; !parts->has_groups; tries++) {
-		if (open_host(host, env, record, parts, err) != 0)
-			return -1;
+		if (open_host(host, env, record, parts, err) != 0) {
+			if (!best_effort || err->code != SBX_E_UNAVAILABLE)
+				return -1;
+			record->cgroup_layout = SBX_CGROUP_NONE;
+			memset(err, 0, sizeof(*err));
+			return 0;
+		}
 		if (sbx_cgroup_make(&parts->host, record->id, &limits, (uid_t)record->uid,
 			    &parts->groups, err) == 0)
 			break;

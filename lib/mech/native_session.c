@@ -129,7 +129,9 @@ claim(struct sbx_session *session, struct sbx_native_running *running, struct sb
 	running->oom_fd = sbx_cgroup_oom_watch(&session->groups, &running->group, err);
 	if (running->oom_fd < 0)
 		return -1;
-	return watch(session, running->oom_fd, EPOLLIN | EPOLLPRI, err);
+	/* A file of v2 is always readable: only its event says that something happened. */
+	return watch(session, running->oom_fd,
+		session->groups.layout == SBX_CGROUP_V2 ? EPOLLPRI : EPOLLIN, err);
 }
 
 int
