@@ -64,7 +64,7 @@ snoop(void)
 		try_read(paths[i]);
 	while (proc != NULL && (entry = readdir(proc)) != NULL)
 		others += entry->d_name[0] >= '1' && entry->d_name[0] <= '9' &&
-			  strtol(entry->d_name, NULL, 10) != (long)getpid();
+			strtol(entry->d_name, NULL, 10) != (long)getpid();
 	printf("%d processes of others in sight\n", others);
 	if (ptrace(PTRACE_ATTACH, 1, NULL, NULL) != 0)
 		printf("ptrace of pid 1: %s\n", strerror(errno));

@@ -24,7 +24,9 @@ struct sbx_buf {
 	int overflow;
 };
 
+/* clang-format off */
 #define SBX_BUF_INIT(cap_bytes) { .cap = (cap_bytes) }
+/* clang-format on */
 
 void sbx_buf_init(struct sbx_buf *buf, size_t cap_bytes);
 void sbx_buf_done(struct sbx_buf *buf); /* frees; the cap stays, the buffer may be used again */

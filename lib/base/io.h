@@ -32,7 +32,7 @@ ssize_t sbx_io_read_attr(int dir_fd, const char *name, char *out, size_t size)
  * `name`. With `durable` the file is fsynced before and the directory after the rename. On failure
  * the old file is as it was and nothing is left behind.
  */
-int sbx_io_replace_file(int dir_fd, const char *name, const void *bytes, size_t length,
-	mode_t mode, int durable, struct sbx_err *err) __attribute__((warn_unused_result));
+int sbx_io_replace_file(int dir_fd, const char *name, const void *bytes, size_t length, mode_t mode,
+	int durable, struct sbx_err *err) __attribute__((warn_unused_result));
 
 #endif

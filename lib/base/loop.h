@@ -27,8 +27,8 @@ void sbx_loop_free(struct sbx_loop *loop); /* closes none of the registered desc
  * Watch fd (borrowed) for EPOLLIN, EPOLLOUT, ...; level-triggered. NULL with err on failure
  * (EPERM: a regular file is always ready and cannot be watched).
  */
-struct sbx_loop_io *sbx_loop_add(struct sbx_loop *loop, int fd, uint32_t events,
-	sbx_loop_io_fn *fn, void *arg, struct sbx_err *err) __attribute__((warn_unused_result));
+struct sbx_loop_io *sbx_loop_add(struct sbx_loop *loop, int fd, uint32_t events, sbx_loop_io_fn *fn,
+	void *arg, struct sbx_err *err) __attribute__((warn_unused_result));
 void sbx_loop_mod(struct sbx_loop *loop, struct sbx_loop_io *io, uint32_t events);
 /* NULL is fine. Before the descriptor is closed: else epoll goes on watching a copy of it. */
 void sbx_loop_del(struct sbx_loop *loop, struct sbx_loop_io *io);

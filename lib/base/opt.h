@@ -46,6 +46,7 @@ struct sbx_opt_common {
 
 extern const char *const sbx_opt_log_formats[]; /* "auto", "text", "json": enum sbx_log_format */
 
+/* clang-format off */
 #define SBX_OPT_COMMON(type, member)                                                               \
 	{ .name = "", .kind = SBX_OPT_HEAD, .help = "Common options" },                            \
 	{ .name = "state", .kind = SBX_OPT_STRING, .argument = "DIR",                              \
@@ -61,6 +62,7 @@ extern const char *const sbx_opt_log_formats[]; /* "auto", "text", "json": enum 
 	  .offset = offsetof(type, member.version), .help = "print the version and exit" },        \
 	{ .name = "help", .letter = 'h', .kind = SBX_OPT_FLAG,                                     \
 	  .offset = offsetof(type, member.help), .help = "print this help and exit" }
+/* clang-format on */
 
 /*
  * Parse argv into the struct at `target` until the first operand or "--" (options never follow

@@ -47,7 +47,8 @@ attach(struct side *side, const char *id)
 
 	sbx_config_init(&config);
 	if (sbx_state_open(NULL, NULL, &state, &err) != 0 ||
-		sbx_env_open(&state, id, &env, &err) != 0 || sbx_env_read(&env, &record, &err) != 0 ||
+		sbx_env_open(&state, id, &env, &err) != 0 ||
+		sbx_env_read(&env, &record, &err) != 0 ||
 		sbx_mech_native.open(&host, &env, &record, &side->session, &err) != 0)
 		die(id, &err);
 }
@@ -76,8 +77,11 @@ run_in_session(const struct side *side)
 {
 	static char path[] = "PATH=/usr/bin:/bin";
 	char *const envp[] = { path, NULL };
-	struct sbx_mech_command command = { .argv = side->argv, .envp = envp,
-		.stdin_fd = side->null_fd, .stdout_fd = side->null_fd, .stderr_fd = side->null_fd };
+	struct sbx_mech_command command = { .argv = side->argv,
+		.envp = envp,
+		.stdin_fd = side->null_fd,
+		.stdout_fd = side->null_fd,
+		.stderr_fd = side->null_fd };
 	struct sbx_mech_usage usage;
 	struct sbx_mech_event event = { 0 };
 	struct sbx_err err = { 0 };

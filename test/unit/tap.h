@@ -78,7 +78,8 @@ skip(int n, const char *reason)
 		tap_count_++;
 		if (strict != NULL && strcmp(strict, "1") == 0) {
 			tap_failed_++;
-			printf("not ok %d - skipped under SBX_TEST_STRICT: %s\n", tap_count_, reason);
+			printf("not ok %d - skipped under SBX_TEST_STRICT: %s\n", tap_count_,
+				reason);
 		} else {
 			printf("ok %d # SKIP %s\n", tap_count_, reason);
 		}

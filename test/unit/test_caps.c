@@ -63,9 +63,9 @@ has_some(const void *arg)
 	if (!gain())
 		return NO_RIGHTS;
 	return sbx_caps_have(CAP_SETPCAP) == 1 && sbx_caps_have(CAP_KILL) == 1 &&
-			sbx_caps_have(64) == 0 && sbx_caps_are_empty() == 0
-		? 0
-		: 1;
+			sbx_caps_have(64) == 0 && sbx_caps_are_empty() == 0 ?
+		0 :
+		1;
 }
 
 static int

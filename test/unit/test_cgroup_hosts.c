@@ -160,7 +160,7 @@ static void
 test_plain_user(void)
 {
 	struct sbx_cgroup_host host;
-	char want[320];
+	char want[1024];
 	struct finding f = in_child(as_user);
 	struct sbx_err err = { 0 };
 

@@ -73,9 +73,9 @@ zero_changes_nothing(const void *arg)
 	if (sbx_rlimit_apply(&limits) != 0)
 		return 2;
 	return is_exactly(RLIMIT_NPROC, 77) && is_exactly(RLIMIT_FSIZE, 88) &&
-			is_exactly(RLIMIT_NOFILE, 99)
-		? 0
-		: 3;
+			is_exactly(RLIMIT_NOFILE, 99) ?
+		0 :
+		3;
 }
 
 static int
