@@ -10,6 +10,13 @@ GUEST=$SRC/build/test/hostile/posture
 
 setup()
 {
+	local name
+
+	# What may pass from the caller is part of the table below: the same for every caller.
+	for name in $(compgen -e | grep -E '^(LC_.*|LANGUAGE|TZ|COLORTERM|NO_COLOR)$'); do
+		unset "$name"
+	done
+	export LANG=C.UTF-8 TERM=xterm
 	sbx_setup
 	skip_unless "own uids and control groups need root" is_root
 }

@@ -87,8 +87,10 @@ easy()
 # The hostile program of the examples, put into the workspace.
 bring_hostile()
 {
-	timeout 60 sbx-exec "${EASY[@]}" --stdin "$SRC/build/contrib/examples/hostile" "$ENV_ID" -- \
-		sh -c 'cat >hostile && chmod 700 hostile' >"$TEST_DIR/out"
+	# Read by us: the tree may be closed to the user.
+	timeout 60 sbx-exec "${EASY[@]}" --stdin - "$ENV_ID" -- \
+		sh -c 'cat >hostile && chmod 700 hostile' >"$TEST_DIR/out" \
+		<"$SRC/build/contrib/examples/hostile"
 }
 
 running()
