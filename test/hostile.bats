@@ -66,11 +66,14 @@ host_state()
 # Processes of the environment beside pid 1, by its pid namespace.
 inside()
 {
-	local name
+	local name pid
 
 	name=$(readlink "/proc/$INIT/ns/pid")
 	find /proc -maxdepth 3 -path '/proc/[0-9]*/ns/pid' -lname "${name//[[\]]/?}" 2>/dev/null |
-		cut -d / -f 3 | grep -vx "$INIT" || :
+		cut -d / -f 3 | grep -vx "$INIT" | while read -r pid; do
+		# One that pid 1 has still to collect runs no more.
+		grep -qs '^State:[[:space:]]*[^ZX]' "/proc/$pid/status" && echo "$pid"
+	done || :
 }
 
 is_busy()
