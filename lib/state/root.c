@@ -94,12 +94,16 @@ make_parents(const char *path, struct sbx_err *err)
 static int
 open_below(const struct sbx_state *state, const char *name, struct sbx_err *err)
 {
-	SBX_AUTO_FD fd = -1;
+	const int flags = O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC;
+	SBX_AUTO_FD fd = openat(state->root_fd, name, flags);
 	struct stat st;
 
-	if (mkdirat(state->root_fd, name, 0700) < 0 && errno != EEXIST)
-		return sbx_fail_sys(err, open_code(), "make directory %s/%s", state->path, name);
-	fd = openat(state->root_fd, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	if (fd < 0 && errno == ENOENT) {
+		if (mkdirat(state->root_fd, name, 0700) < 0 && errno != EEXIST)
+			return sbx_fail_sys(err, open_code(), "make directory %s/%s", state->path,
+				name);
+		fd = openat(state->root_fd, name, flags);
+	}
 	if (fd < 0 || fstat(fd, &st) < 0)
 		return sbx_fail_sys(err, open_code(), "open directory %s/%s", state->path, name);
 	if (st.st_uid != geteuid() || (st.st_mode & 077) != 0)

@@ -4,7 +4,6 @@
  * ids (subuid(5)), changes nothing.
  */
 #include <fcntl.h>
-#include <pwd.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -122,14 +121,31 @@ sbx_slot_check_range(uint64_t first, uint64_t count, struct sbx_err *err)
 	return sbx_slot_check_range_at(etc_fd, first, count, err);
 }
 
+/* The name of our uid in /etc/passwd; "" if it has none there: then only its number counts. */
 static int
-first_of_user(int etc_fd, const char *file, const char *user, struct range *found,
-	struct sbx_err *err)
+user_name(int etc_fd, const char *number, char *user, size_t size, struct sbx_err *err)
 {
 	SBX_AUTO_BUF text = SBX_BUF_INIT(FILE_BYTES_MAX);
-	char number[24], *fields[FIELDS], *line, *next;
+	char *fields[FIELDS], *line, *next;
 
-	snprintf(number, sizeof(number), "%u", (unsigned)geteuid());
+	user[0] = '\0';
+	if (read_database(etc_fd, "passwd", &text, err) < 0)
+		return -1;
+	next = text.data;
+	while (user[0] == '\0' && (line = strsep(&next, "\n")) != NULL)
+		if (split(line, fields) == FIELDS && strcmp(fields[2], number) == 0 &&
+			strlen(fields[0]) < size)
+			memcpy(user, fields[0], strlen(fields[0]) + 1);
+	return 0;
+}
+
+static int
+first_of_user(int etc_fd, const char *file, const char *user, const char *number,
+	struct range *found, struct sbx_err *err)
+{
+	SBX_AUTO_BUF text = SBX_BUF_INIT(FILE_BYTES_MAX);
+	char *fields[FIELDS], *line, *next;
+
 	if (read_database(etc_fd, file, &text, err) < 0)
 		return -1;
 	next = text.data;
@@ -140,25 +156,27 @@ first_of_user(int etc_fd, const char *file, const char *user, struct range *foun
 		if (subordinate(fields, found))
 			return 0;
 	}
-	sbx_fail(err, SBX_E_UNAVAILABLE, "user %s has no range in /etc/%s", user, file);
+	sbx_fail(err, SBX_E_UNAVAILABLE, "user %s has no range in /etc/%s",
+		user[0] != '\0' ? user : number, file);
 	return sbx_fail_hint(err,
 		"root can give one: usermod --add-subuids FIRST-LAST --add-subgids "
 		"FIRST-LAST %s; or configure `user_ids: own`",
-		user);
+		user[0] != '\0' ? user : number);
 }
 
 int
 sbx_slot_user_range(struct sbx_slot_range *range, struct sbx_err *err)
 {
 	SBX_AUTO_FD etc_fd = open("/etc", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	const struct passwd *entry = getpwuid(geteuid());
-	const char *user = entry != NULL ? entry->pw_name : "";
+	char user[256], number[24];
 	struct range uids = { 0 }, gids = { 0 };
 
+	snprintf(number, sizeof(number), "%u", (unsigned)geteuid());
 	if (etc_fd < 0)
 		return sbx_fail_sys(err, SBX_E_CONFIG, "open /etc");
-	if (first_of_user(etc_fd, "subuid", user, &uids, err) < 0 ||
-		first_of_user(etc_fd, "subgid", user, &gids, err) < 0)
+	if (user_name(etc_fd, number, user, sizeof(user), err) < 0 ||
+		first_of_user(etc_fd, "subuid", user, number, &uids, err) < 0 ||
+		first_of_user(etc_fd, "subgid", user, number, &gids, err) < 0)
 		return -1;
 	range->uid_first = uids.first;
 	range->gid_first = gids.first;
