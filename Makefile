@@ -8,9 +8,9 @@
 #	make install [DESTDIR=... PREFIX=...]
 #	make V=1		show whole commands
 #
-# A new file is found by its place: lib/<room>/*.c, cmd/<tool>/*.c, test/unit/test_*.c,
-# test/fuzz/fuzz_*.c, test/hostile/*.c, test/gvisor/*.c, test/vm/*.c, test/bench/*.c,
-# contrib/examples/*.c, man/*.[1-8], etc/*.yaml. Guests (hostile, gvisor, vm, examples) are static:
+# A new file is found by its place: lib/<room>/*.c and lib/<room>/<part>/*.c,
+# cmd/<tool>/*.c, test/unit/test_*.c, test/fuzz/fuzz_*.c, test/hostile/*.c, test/gvisor/*.c,
+# test/vm/*.c, test/bench/*.c, contrib/examples/*.c, man/*.[1-8], etc/*.yaml. Guests (hostile, gvisor, vm, examples) are static:
 # they run in any image.
 
 VERSION = 0.1.0
@@ -108,14 +108,14 @@ install-deps:
 # ---- sources
 
 GENERATOR = lib/kernel/seccomp_gen.c
-LIB_SRC = $(filter-out $(GENERATOR),$(sort $(wildcard lib/*/*.c)))
+LIB_SRC = $(filter-out $(GENERATOR),$(sort $(wildcard lib/*/*.c lib/*/*/*.c)))
 CMD_SRC = $(sort $(wildcard cmd/*/*.c))
 TOOLS = $(patsubst cmd/%/main.c,%,$(sort $(wildcard cmd/*/main.c)))
 UNIT_SRC = $(sort $(wildcard test/unit/test_*.c))
 FUZZ_SRC = $(sort $(wildcard test/fuzz/fuzz_*.c))
 HOSTILE_SRC = $(sort $(wildcard test/hostile/*.c test/gvisor/*.c test/vm/*.c contrib/examples/*.c))
 BENCH_SRC = $(sort $(wildcard test/bench/*.c))
-HEADERS = $(sort $(wildcard lib/*/*.h cmd/*/*.h test/*/*.h))
+HEADERS = $(sort $(wildcard lib/*/*.h lib/*/*/*.h cmd/*/*.h test/*/*.h))
 
 # These run inside sandboxes, in any image: static, position independent, with musl, which starts
 # four times faster than glibc and keeps a twentieth of its memory.

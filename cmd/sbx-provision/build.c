@@ -92,7 +92,7 @@ make(struct provision_job *job, int *lease, struct sbx_err *err)
 	fill_record(job);
 	if (sbx_env_write_spec(&job->env, job->spec->canonical, err) < 0 ||
 		sbx_env_write(&job->env, &job->record, err) < 0 ||
-		make_workspace(&job->env, err) < 0 ||
+		(!job->mech->own_workspace && make_workspace(&job->env, err) < 0) ||
 		job->mech->provision(host, &job->env, job->spec, &job->record, &job->birth, err) <
 			0 ||
 		settle(job, lease, err) < 0)

@@ -47,7 +47,7 @@ look(const struct sbx_tool *tool, const char *id, struct row *row)
 	mech = sbx_mech_find(row->record.mechanism, &row->damaged);
 	if (mech == NULL)
 		return 1;
-	row->alive = mech->alive(&row->record);
+	row->alive = mech->alive(&tool->host, &row->record);
 	/* A figure that cannot be read is 0, as one that a mechanism does not know. */
 	if (mech->totals(&tool->host, &row->record, &row->memory_bytes, &row->pids) < 0)
 		row->memory_bytes = row->pids = 0;

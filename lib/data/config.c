@@ -16,7 +16,8 @@
 #define KIB ((uint64_t)1024)
 #define MIB (1024 * KIB)
 #define SECOND ((uint64_t)1000)
-#define HOUR (3600 * SECOND)
+#define MINUTE (60 * SECOND)
+#define HOUR (60 * MINUTE)
 
 /* Below are the host's own users, above it (uid_t)-1 and the overflow of 32 bits. */
 #define UID_LOWEST 65536
@@ -24,6 +25,7 @@
 #define UID_COUNT_MAX 1048576
 #define CGROUP_PARENT_MAX 255 /* what an environment's record holds */
 #define IMAGES_MAX 1024
+#define RUNTIME_MAX 63
 #define PASS_ENV_MAX 256
 #define TMP_RANGE .min = SBX_CONFIG_TMP_MIN, .max = SBX_CONFIG_TMP_MAX
 #define LEASE_RANGE .min = SBX_CONFIG_LEASE_MIN, .max = SBX_CONFIG_LEASE_MAX
@@ -44,6 +46,10 @@ const char *const sbx_user_ids_names[] = { "own", "subuid", NULL };
 _Static_assert(sizeof(sbx_user_ids_names) / sizeof(char *) == SBX_USER_IDS_SUBUID + 2,
 	"a name for every choice");
 
+const char *const sbx_gvisor_network_names[] = { "sandbox", "host", NULL };
+_Static_assert(sizeof(sbx_gvisor_network_names) / sizeof(char *) == SBX_GVISOR_HOST + 2,
+	"a name for every network");
+
 const char *const sbx_mechanism_names[] = { "native", "bwrap", "docker", "gvisor", "microvm",
 	"fake", NULL };
 
@@ -62,6 +68,12 @@ static const struct sbx_yaml_key uid_keys[] = {
 	{ .key = NULL },
 };
 
+static const struct sbx_yaml_key gvisor_keys[] = {
+	{ ROW("runtime", STRING, config.gvisor_runtime), .min = 1, .max = RUNTIME_MAX },
+	{ ROW("network", ENUM, config.gvisor_network), .names = sbx_gvisor_network_names },
+	{ .key = NULL },
+};
+
 static const struct sbx_yaml_key keys[] = {
 	{ ROW("deployment", ENUM, config.deployment), .names = sbx_deployment_names },
 	{ ROW("mechanism", ENUM, mechanism), .names = sbx_mechanism_names },
@@ -77,6 +89,9 @@ static const struct sbx_yaml_key keys[] = {
 	{ ROW("output_bytes", SIZE, config.output_bytes), .max = SBX_CONFIG_OUTPUT_MAX },
 	{ ROW("tmp_bytes", SIZE, config.tmp_bytes), TMP_RANGE },
 	{ ROW("lease", DURATION, config.lease_ms), LEASE_RANGE },
+	{ ROW("engine", STRING, config.engine), .min = 1, .max = PATH_MAX - 1 },
+	{ ROW("engine_timeout", DURATION, config.engine_timeout_ms), .min = SECOND, .max = MINUTE },
+	{ .key = "gvisor", .kind = SBX_YAML_MAP, .table = gvisor_keys },
 	{ ROW("pass_env", STRINGS, config.pass_env), .max = PASS_ENV_MAX },
 	{ .key = NULL },
 };
@@ -95,6 +110,9 @@ sbx_config_init(struct sbx_config *config)
 		.output_bytes = 64 * KIB,
 		.tmp_bytes = 64 * MIB,
 		.lease_ms = HOUR,
+		.engine = sbx_mem_dup("docker"),
+		.engine_timeout_ms = MINUTE,
+		.gvisor_runtime = sbx_mem_dup("runsc"),
 	};
 	sbx_profile_init(&config->profile);
 }
@@ -108,6 +126,8 @@ sbx_config_done(struct sbx_config *config)
 	free(config->state);
 	free(config->limits);
 	free(config->cgroup_parent);
+	free(config->engine);
+	free(config->gvisor_runtime);
 	sbx_yaml_pairs_done(&config->images);
 	sbx_yaml_strings_done(&config->pass_env);
 	memset(config, 0, sizeof(*config));

@@ -23,6 +23,10 @@ extern const char *const sbx_proc_view_names[]; /* "full", "pid" */
 enum sbx_user_ids { SBX_USER_IDS_OWN = 0, SBX_USER_IDS_SUBUID };
 extern const char *const sbx_user_ids_names[]; /* "own", "subuid" */
 
+/* What a gVisor runtime may do with the container's network: its own stack, or the host kernel's. */
+enum sbx_gvisor_network { SBX_GVISOR_SANDBOX = 0, SBX_GVISOR_HOST };
+extern const char *const sbx_gvisor_network_names[]; /* "sandbox", "host" */
+
 extern const char *const sbx_mechanism_names[]; /* what `mechanism` may say, NULL-terminated */
 
 /* Ranges that a spec and the options share with the file: bytes and milliseconds. */
@@ -47,6 +51,10 @@ struct sbx_config {
 	uint64_t output_bytes;
 	uint64_t tmp_bytes; /* size of /tmp; default 64 MiB */
 	uint64_t lease_ms; /* of an environment without a lease from outside; default 1 h */
+	char *engine; /* command of the container engine, by PATH or absolute; default "docker" */
+	uint64_t engine_timeout_ms; /* of each call to it; default 60 s, which is also the most */
+	char *gvisor_runtime; /* as the engine knows it; default "runsc" */
+	int gvisor_network; /* enum sbx_gvisor_network: what production accepts; default sandbox */
 	struct sbx_yaml_strings pass_env; /* the caller's variables that commands may see */
 	struct sbx_profile profile;
 };

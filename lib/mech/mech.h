@@ -74,6 +74,13 @@ struct sbx_session; /* a tool's hold on a live environment; each mechanism has i
 
 struct sbx_mech {
 	const char *name;
+	/* The workspace is the mechanism's own (a volume); else it is made as env/<id>/workspace. */
+	int own_workspace;
+	/*
+	 * Outputs pass through the session: after finish() it still writes what it holds, as long as
+	 * its descriptor is served, and the pipes reach end of file by that. Else they hold it all.
+	 */
+	int carries_output;
 
 	/* Try each primitive that provision() would need. Never fails: what does not work is an item. */
 	void (*probe)(const struct sbx_mech_host *host, struct sbx_probe *probe);
@@ -96,7 +103,7 @@ struct sbx_mech {
 		const struct sbx_env_record *record, struct sbx_err *err);
 
 	/* Whether it lives; and what it uses now, for lists (zeros where unknown). */
-	int (*alive)(const struct sbx_env_record *record);
+	int (*alive)(const struct sbx_mech_host *host, const struct sbx_env_record *record);
 	/* Asked, and not only looked at: 1 if it answers within a second. One whose maker died before
 	 * keep() may be seen for a moment, and does not. */
 	int (*answers)(const struct sbx_mech_host *host, const struct sbx_env *env,

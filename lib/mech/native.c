@@ -143,6 +143,13 @@ native_destroy(const struct sbx_mech_host *host, const struct sbx_env *env,
 }
 
 static int
+native_alive(const struct sbx_mech_host *host, const struct sbx_env_record *record)
+{
+	(void)host;
+	return sbx_env_init_alive(record);
+}
+
+static int
 native_answers(const struct sbx_mech_host *host, const struct sbx_env *env,
 	const struct sbx_env_record *record)
 {
@@ -188,7 +195,7 @@ const struct sbx_mech sbx_mech_native = {
 	.keep = native_keep,
 	.drop = native_drop,
 	.destroy = native_destroy,
-	.alive = sbx_env_init_alive,
+	.alive = native_alive,
 	.answers = native_answers,
 	.totals = native_totals,
 	.open = sbx_native_open,

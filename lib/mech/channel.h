@@ -1,0 +1,133 @@
+/*
+ * What a tool on the host and `sbx-init attach` in a container say to each other, over the stdin and
+ * stdout of an engine's exec: frames, native byte order (one build makes both ends). Used by
+ * mech/docker/session.c, mech/docker/frames.c and cmd/sbx-init/attach*.c.
+ *
+ * One channel carries any number of commands. Each output stream has a window: inside, bytes are
+ * taken from a command's pipe only while the host has room for them, so a reader that is slow holds
+ * up its own command and nothing else; the command's stdin likewise the other way round. After FINISH
+ * what the pipes still hold is sent without asking, at most SBX_CHAN_REST_MAX a stream.
+ *
+ * Order: HELLO is the first frame. For a command: STARTED or FAILED, then DATA and END_OF of its
+ * streams and EXITED or ENDED in the order of happening, and FINISHED last; after it the id is free.
+ * The host trusts nothing in it: what comes out of a container may have been written by whoever broke
+ * into it.
+ */
+#ifndef SBX_MECH_CHANNEL_H
+#define SBX_MECH_CHANNEL_H
+
+#include <stdint.h>
+
+#define SBX_CHAN_MAGIC 0x63786273u /* "sbxc" */
+#define SBX_CHAN_VERSION 1
+#define SBX_CHAN_PAYLOAD_MAX (2 * 1024 * 1024 + 8192) /* of EXEC; as SBX_INIT_PAYLOAD_MAX */
+#define SBX_CHAN_DATA_MAX 65536 /* of DATA */
+#define SBX_CHAN_WINDOW ((uint32_t)256 * 1024) /* granted for each stream at its start */
+#define SBX_CHAN_REST_MAX ((uint32_t)1024 * 1024) /* the largest pipe that a user may make */
+#define SBX_CHAN_COMMANDS_MAX 256 /* at once on one channel */
+
+enum sbx_chan_type {
+	/* to the inside */
+	SBX_CHAN_EXEC = 1, /* struct sbx_chan_exec, then cwd, argv..., env..., each with its NUL */
+	SBX_CHAN_FINISH, /* after FAILED, EXITED or ENDED: end what is left, send what is left */
+	SBX_CHAN_KILL_ALL, /* id 0: end every command of the environment; KILLED answers */
+	SBX_CHAN_PING, /* id 0: PONG answers */
+	SBX_CHAN_FILES, /* struct sbx_chan_files, then the path with its NUL; answers as a command */
+	/* both ways; `stream` says which: 0 to the inside, 1 and 2 to the host */
+	SBX_CHAN_DATA = 16,
+	SBX_CHAN_END_OF, /* no more of it */
+	SBX_CHAN_CREDIT, /* payload: uint32_t, bytes more that the other end may send of `stream` */
+	/* to the host */
+	SBX_CHAN_HELLO = 32, /* struct sbx_chan_hello */
+	SBX_CHAN_STARTED,
+	SBX_CHAN_FAILED, /* struct sbx_chan_end: stage (enum sbx_init_stage) and error */
+	SBX_CHAN_EXITED, /* struct sbx_chan_end: status, cpu_us */
+	SBX_CHAN_ENDED, /* as EXITED; another caller's KILL_ALL took it */
+	SBX_CHAN_OOM, /* id 0: the container's memory limit struck while commands run */
+	SBX_CHAN_FINISHED, /* struct sbx_chan_usage */
+	SBX_CHAN_KILLED,
+	SBX_CHAN_PONG,
+};
+
+struct sbx_chan_head {
+	uint32_t length; /* of the payload that follows */
+	uint16_t type, stream;
+	uint32_t id; /* chosen by the host, not 0, unique among the living of its channel */
+};
+
+enum sbx_chan_exec_flag { SBX_CHAN_NO_STDIN = 1 /* /dev/null; nothing is granted */ };
+struct sbx_chan_exec {
+	uint32_t flags, argc, envc;
+};
+
+struct sbx_chan_end {
+	uint32_t stage;
+	int32_t error; /* errno */
+	int32_t status; /* as wait(2) */
+	int32_t pid; /* inside */
+	uint64_t cpu_us;
+};
+
+/* Since the command was asked for, as far as the container's own counters tell. */
+struct sbx_chan_usage {
+	uint64_t peak_memory_bytes; /* of the container since it started; 0: not known */
+	uint64_t oom_kills, pids_hits;
+	uint32_t left_over; /* descendants had to be killed */
+	uint32_t pids_full; /* the pids limit was reached when this was read */
+};
+
+/* What pid 1 is and what it proved of itself before it listened. */
+struct sbx_chan_hello {
+	uint32_t magic;
+	uint16_t version, landlock_abi; /* 0: none, so none is entered */
+	uint32_t gvisor; /* 1: its kernel log and version say that gVisor serves system calls */
+	uint32_t stage; /* enum sbx_init_stage, where it could not be confined */
+	int32_t error;
+	char what[96]; /* the self-test: what worked and must not; "" */
+	char kernel[160]; /* /proc/version as seen inside */
+};
+
+/* Workspace access: by component, nothing is followed, as uid 0 in a process of its own. */
+enum sbx_chan_files_op {
+	SBX_FILES_MEASURE = 1, /* stream 1: struct sbx_files_measured */
+	SBX_FILES_STAT, /* stream 1: struct sbx_files_entry, without a name */
+	SBX_FILES_LIST, /* stream 1: for each name in the directory an entry and its name */
+	SBX_FILES_READ, /* stream 1: the bytes of a regular file, from offset, at most limit */
+};
+struct sbx_chan_files {
+	uint32_t op, path_bytes; /* with its NUL; relative to the workspace, "" is the workspace */
+	uint64_t offset, limit;
+};
+/* EXITED's status of FILES is 0, or W_EXITCODE(enum sbx_files_failure, 0). */
+enum sbx_files_failure {
+	SBX_FILES_OK = 0,
+	SBX_FILES_NOT_FOUND,
+	SBX_FILES_NOT_A_DIRECTORY,
+	SBX_FILES_IS_A_DIRECTORY,
+	SBX_FILES_SYMLINK,
+	SBX_FILES_SPECIAL, /* device, fifo, socket */
+	SBX_FILES_OUTSIDE, /* "..", or absolute */
+	SBX_FILES_TOO_LARGE, /* the file has more than limit */
+	SBX_FILES_IO,
+};
+struct sbx_files_measured {
+	uint64_t bytes; /* blocks allocated, hard links once */
+	uint64_t inodes; /* all entries, the workspace itself not */
+};
+struct sbx_files_entry {
+	uint32_t mode, nlink; /* mode with its type, as stat(2) */
+	uint64_t size, blocks; /* blocks of 512 bytes */
+	int64_t mtime_sec, mtime_nsec;
+	uint32_t name_bytes; /* follow, without a NUL */
+	uint32_t reserved;
+};
+
+/* Inside a container: the helper volume is mounted at DIR, pid 1 keeps its socket below RUN. */
+#define SBX_CHAN_DIR "/.sbx/bin"
+#define SBX_CHAN_INIT "/.sbx/bin/sbx-init"
+#define SBX_CHAN_RUN "/.sbx/run"
+#define SBX_CHAN_SOCKET "/.sbx/run/init.sock"
+#define SBX_CHAN_WORKSPACE "/workspace"
+#define SBX_CHAN_UID 1000 /* of commands, and their gid */
+
+#endif

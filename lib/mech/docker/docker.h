@@ -1,0 +1,113 @@
+/*
+ * The adapter that owns every subprocess of a container engine: mechanisms docker and gvisor. The
+ * engine is a command line (docker, podman, or a path); no argument of it ever names a path of the
+ * host, an image is a digest, the workspace is a named volume. cli.c runs the commands, args.c spells
+ * them, helper.c brings sbx-init into any image, docker.c is the order of an environment's life,
+ * session.c and frames.c the channel to commands inside.
+ */
+#ifndef SBX_MECH_DOCKER_DOCKER_H
+#define SBX_MECH_DOCKER_DOCKER_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/buf.h"
+#include "base/err.h"
+#include "mech/mech.h"
+
+#define SBX_DOCKER_ARGS_MAX 96
+
+/* A command line that is spelt out: args[0] is the engine, NULL at the end; the texts are owned. */
+struct sbx_docker_args {
+	char *args[SBX_DOCKER_ARGS_MAX];
+	size_t count;
+};
+void sbx_docker_args_add(struct sbx_docker_args *args, const char *format, ...)
+	__attribute__((format(printf, 2, 3)));
+void sbx_docker_args_done(struct sbx_docker_args *args);
+#define SBX_AUTO_DOCKER_ARGS \
+	__attribute__((cleanup(sbx_docker_args_done))) struct sbx_docker_args
+
+/* ---- names.c: what an environment's objects are called, from its id and the state's tag alone */
+struct sbx_docker_names {
+	char container[64], volume[64]; /* "sbx-<tag>-<id>" both */
+	char state[16]; /* the tag: label sbx.state */
+};
+void sbx_docker_names(const struct sbx_mech_host *host, const char *id,
+	struct sbx_docker_names *names);
+
+/* ---- cli.c: one call of the engine */
+struct sbx_docker {
+	const char *engine; /* config: engine */
+	const char *runtime; /* NULL: the engine's own; gvisor: config gvisor.runtime */
+	int64_t timeout_ms; /* of a control-plane call: config engine_timeout, 60 s */
+	int lock_fd; /* the environment's lock, which a call in flight keeps though we die; -1 */
+};
+/*
+ * Run it to its end. stdout goes to `out` (may be NULL), without its last newline. A failure is
+ * normalised: SBX_E_UNAVAILABLE (no such program, engine not reachable, runtime not known),
+ * SBX_E_NOT_FOUND (no such image, container, volume), SBX_E_CONFLICT (name in use), SBX_E_BUSY (in
+ * use), SBX_E_DENIED, SBX_E_QUOTA (no space left), SBX_E_TIMEOUT, SBX_E_CANCELLED, else SBX_E_INTERNAL;
+ * its raw text goes to the log as a warning, never into the message.
+ */
+int sbx_docker_call(const struct sbx_docker *docker, const struct sbx_docker_args *args,
+	const char *input, size_t input_bytes, struct sbx_buf *out, struct sbx_err *err)
+	__attribute__((warn_unused_result));
+/* The code of an engine's complaint; pure. */
+enum sbx_code sbx_docker_code(const char *said);
+
+/* ---- args.c: how each call is spelt; pure */
+struct sbx_docker_want {
+	const struct sbx_docker *docker;
+	const struct sbx_docker_names *names;
+	const struct sbx_spec *spec;
+	const struct sbx_env_record *record; /* limits, tmp_bytes, image */
+	const char *helper_volume;
+};
+void sbx_docker_args_volume(const struct sbx_docker_want *want, struct sbx_docker_args *args);
+void sbx_docker_args_create(const struct sbx_docker_want *want, struct sbx_docker_args *args);
+void sbx_docker_args_start(const struct sbx_docker *docker, const char *container,
+	struct sbx_docker_args *args);
+void sbx_docker_args_restart(const struct sbx_docker *docker, const char *container,
+	struct sbx_docker_args *args); /* stops it at once, starts the same one */
+void sbx_docker_args_remove(const struct sbx_docker *docker, const char *container,
+	struct sbx_docker_args *args); /* running or not */
+void sbx_docker_args_remove_volume(const struct sbx_docker *docker, const char *volume,
+	struct sbx_docker_args *args);
+/* `exec -i` of SBX_CHAN_INIT attach: the channel of mech/channel.h on its stdin and stdout */
+void sbx_docker_args_attach(const struct sbx_docker *docker, const char *container,
+	struct sbx_docker_args *args);
+/* One line: running (true or false), OOMKilled (true or false), StartedAt, a blank between. */
+void sbx_docker_args_state(const struct sbx_docker *docker, const char *container,
+	struct sbx_docker_args *args);
+
+/* ---- helper.c: sbx-init in a named volume of the engine, made once and verified by digest */
+#define SBX_DOCKER_HELPER_SIZE 64
+/* Names from the digest of libexec/sbx-init: image "sbx-helper:<16 hex>", volume "sbx-helper-<16 hex>". */
+int sbx_docker_helper_names(const struct sbx_mech_host *host, char image[SBX_DOCKER_HELPER_SIZE],
+	char volume[SBX_DOCKER_HELPER_SIZE], struct sbx_err *err) __attribute__((warn_unused_result));
+/* The volume is there and holds exactly our sbx-init, now. SBX_E_CORRUPT if it cannot be made so. */
+int sbx_docker_helper_ensure(const struct sbx_mech_host *host, const struct sbx_docker *docker,
+	char volume[SBX_DOCKER_HELPER_SIZE], struct sbx_err *err) __attribute__((warn_unused_result));
+
+/* ---- docker.c */
+/* The engine as this configuration and mechanism (docker or gvisor) have it; borrows the config. */
+void sbx_docker_of(const struct sbx_mech_host *host, const char *mechanism,
+	struct sbx_docker *docker);
+
+/* ---- session.c: mech->open, close, fd, start, next, kill, finish */
+struct sbx_chan_hello;
+int sbx_docker_open(const struct sbx_mech_host *host, const struct sbx_env *env,
+	const struct sbx_env_record *record, struct sbx_session **session, struct sbx_err *err);
+/* What pid 1 said when the session was opened; borrowed. */
+const struct sbx_chan_hello *sbx_docker_hello(const struct sbx_session *session);
+void sbx_docker_close(struct sbx_session *session);
+int sbx_docker_fd(const struct sbx_session *session);
+int sbx_docker_start(struct sbx_session *session, const struct sbx_mech_command *command,
+	uint32_t *id, struct sbx_err *err);
+int sbx_docker_next(struct sbx_session *session, struct sbx_mech_event *event);
+int sbx_docker_kill(struct sbx_session *session, uint32_t id, int *restarted, struct sbx_err *err);
+int sbx_docker_finish(struct sbx_session *session, uint32_t id, struct sbx_mech_usage *usage,
+	struct sbx_err *err);
+
+#endif
