@@ -4,16 +4,15 @@
  * that a host without it is refused by name, by the mechanism, instead of by systemd-run's own words.
  * Comes before stdin is read. Never weakens: the second run either finds its group or fails.
  */
-#include <errno.h>
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
+#include "base/child.h"
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/scoped.h"
-#include "base/spawn.h"
 #include "kernel/cgroup.h"
 #include "provision.h"
 
@@ -59,15 +58,21 @@ scoped_argv(char *program, char **rest)
 static int
 has_scopes(void)
 {
-	char name[] = "true", said[160];
+	char name[] = "true";
 	char *nothing[] = { NULL };
 	SBX_AUTO_FREE char **argv = scoped_argv(name, nothing);
-	int status = sbx_spawn_wait(argv, TRIAL_MS, said, sizeof(said));
+	SBX_AUTO_BUF said = SBX_BUF_INIT(160);
+	struct sbx_child_talk talk = { .said = &said, .timeout_ms = TRIAL_MS, .keep_fd = -1 };
+	struct sbx_err why = { 0 };
+	int status;
 
-	if (status != 0)
-		sbx_log(SBX_LOG_DEBUG, "systemd-run --user --scope does not work here: %s",
-			status < 0 ? strerror(errno) : said);
-	return status == 0;
+	if (sbx_child_talk(argv, &talk, &status, &why) == 0) {
+		if (status == 0)
+			return 1;
+		sbx_fail(&why, SBX_E_UNAVAILABLE, "%s", sbx_buf_str(&said));
+	}
+	sbx_log(SBX_LOG_DEBUG, "systemd-run --user --scope does not work here: %s", why.msg);
+	return 0;
 }
 
 int

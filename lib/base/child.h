@@ -33,14 +33,16 @@ struct sbx_child_talk {
 	struct sbx_buf *out, *said; /* stdout and stderr, up to their caps; NULL: dropped */
 	int64_t timeout_ms;
 	int keep_fd; /* as above */
-	int (*stop)(void); /* asked at least every 250 ms; NULL: nobody. 1: kill it, SBX_E_CANCELLED */
+	int (*stop)(
+		void); /* asked at least every 250 ms; NULL: nobody. 1: kill it, SBX_E_CANCELLED */
 };
 
 /*
  * Start it, feed it, collect what it says, wait for it: its status as wait(2) in *status, or -1 as
- * above, with SBX_E_TIMEOUT when it was killed at the deadline, SBX_E_CANCELLED by stop(), SBX_E_TOO_LARGE
- * when `out` met its cap (`said` is cut silently). In each case it has been waited for. A child of its
- * that keeps the pipes does not keep us.
+ * above, with SBX_E_TIMEOUT when it was killed at the deadline, SBX_E_CANCELLED by stop(),
+ * SBX_E_TOO_LARGE when `out` met its cap (`said` is cut silently). In each case it has been waited
+ * for. A child of its that keeps the pipes does not keep us; one that was killed takes its children
+ * along. SIGPIPE has to be ignored where there is input.
  */
 int sbx_child_talk(char *const *argv, const struct sbx_child_talk *talk, int *status,
 	struct sbx_err *err) __attribute__((warn_unused_result));

@@ -64,3 +64,12 @@ sbx_id_random(char out[27])
 		abort();
 	sbx_id_base32(bytes, out);
 }
+
+void
+sbx_id_sha256(const void *bytes, size_t length, char out[65])
+{
+	unsigned char hash[crypto_hash_sha256_BYTES];
+
+	crypto_hash_sha256(hash, bytes, length);
+	sodium_bin2hex(out, 65, hash, sizeof(hash));
+}

@@ -1,4 +1,4 @@
-/* Identifiers and digests: BLAKE2b through libsodium, base32 in lower case. */
+/* Identifiers and digests: BLAKE2b and SHA-256 through libsodium, base32 in lower case. */
 #ifndef SBX_BASE_ID_H
 #define SBX_BASE_ID_H
 
@@ -17,6 +17,9 @@ void sbx_id_hash128(const struct sbx_id_part *parts, size_t count, uint8_t out[1
 
 /* "blake2b:" and 64 hexadecimal digits of BLAKE2b-256 of the bytes; 73 with the NUL. */
 void sbx_id_digest(const void *bytes, size_t length, char out[73]);
+
+/* 64 hexadecimal digits of SHA-256 of the bytes, and a NUL. */
+void sbx_id_sha256(const void *bytes, size_t length, char out[65]);
 
 /* 26 random characters (getrandom). */
 void sbx_id_random(char out[27]);

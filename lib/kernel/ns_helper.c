@@ -7,13 +7,14 @@
 #include <sched.h>
 #include <signal.h>
 #include <stdio.h>
+#include <string.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/child.h"
 #include "base/io.h"
 #include "base/scoped.h"
-#include "base/spawn.h"
 #include "kernel/ns.h"
 
 #define LINES_MAX 2
@@ -22,8 +23,11 @@
 static int
 run_helper(const char *name, pid_t pid, unsigned (*ids)[2], size_t count, struct sbx_err *err)
 {
-	char texts[2 + 3 * LINES_MAX][24], said[160];
+	char texts[2 + 3 * LINES_MAX][24];
+	SBX_AUTO_BUF said = SBX_BUF_INIT(160);
+	struct sbx_child_talk talk = { .said = &said, .timeout_ms = HELPER_MS, .keep_fd = -1 };
 	char *argv[2 + 3 * LINES_MAX + 1] = { texts[0], texts[1] };
+	const char *why;
 	int status;
 
 	snprintf(texts[0], sizeof(texts[0]), "%s", name);
@@ -37,13 +41,14 @@ run_helper(const char *name, pid_t pid, unsigned (*ids)[2], size_t count, struct
 		for (size_t j = at; j < at + 3; j++)
 			argv[j] = texts[j];
 	}
-	status = sbx_spawn_wait(argv, HELPER_MS, said, sizeof(said));
-	if (status == 0)
-		return 0;
-	if (status < 0)
-		sbx_fail_sys(err, SBX_E_UNAVAILABLE, "run %s", name);
-	else
-		sbx_fail(err, SBX_E_UNAVAILABLE, "%s", said[0] != '\0' ? said : name);
+	if (sbx_child_talk(argv, &talk, &status, err) == 0) {
+		if (status == 0)
+			return 0;
+		why = said.length > 0 ? sbx_buf_str(&said) : name;
+		sbx_fail(err, SBX_E_UNAVAILABLE, "%.*s", (int)strcspn(why, "\n"), why);
+	} else if (err != NULL) {
+		err->code = SBX_E_UNAVAILABLE;
+	}
 	return sbx_fail_hint(err,
 		"it takes the package uidmap, a range in /etc/subuid and /etc/subgid, "
 		"and set-uid programs that work; or configure `user_ids: own`");

@@ -13,7 +13,6 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-#include "base/id.h"
 #include "base/scoped.h"
 #include "kernel/landlock.h"
 #include "kernel/mount.h"
@@ -39,19 +38,8 @@ int
 sbx_native_cgroup_parent(const struct sbx_mech_host *host, char out[SBX_CGROUP_PARENT_SIZE],
 	struct sbx_err *err)
 {
-	struct sbx_id_part parts[2];
-	uint8_t hash[16];
-	char tag[27];
-	struct stat st;
-
-	if (fstat(host->state->root_fd, &st) != 0)
-		return sbx_fail_sys(err, SBX_E_IO, "look at the state directory");
-	parts[0] = (struct sbx_id_part){ &st.st_dev, sizeof(st.st_dev) };
-	parts[1] = (struct sbx_id_part){ &st.st_ino, sizeof(st.st_ino) };
-	sbx_id_hash128(parts, 2, hash);
-	sbx_id_base32(hash, tag);
-	if (snprintf(out, SBX_CGROUP_PARENT_SIZE, "%s/%.13s", host->config->cgroup_parent, tag) >=
-		SBX_CGROUP_PARENT_SIZE)
+	if (snprintf(out, SBX_CGROUP_PARENT_SIZE, "%s/%s", host->config->cgroup_parent,
+		    host->state->tag) >= SBX_CGROUP_PARENT_SIZE)
 		return sbx_fail(err, SBX_E_CONFIG, "cgroup_parent is too long");
 	return 0;
 }

@@ -129,7 +129,8 @@ sbx_state_open(const char *option, const char *configured, struct sbx_state *sta
 	if ((made.env_fd = open_below(&made, "env", err)) < 0 ||
 		(made.lease_fd = open_below(&made, "lease", err)) < 0 ||
 		(made.slot_fd = open_below(&made, "slot", err)) < 0 ||
-		(made.image_fd = open_below(&made, "image", err)) < 0) {
+		(made.image_fd = open_below(&made, "image", err)) < 0 ||
+		sbx_state_tag(made.root_fd, made.tag, err) < 0) {
 		sbx_state_close(&made);
 		return -1;
 	}

@@ -7,8 +7,15 @@
 
 #include "base/err.h"
 
+#define SBX_STATE_TAG_SIZE 14 /* 13 characters of base32, NUL */
+
 struct sbx_state {
 	int root_fd, env_fd, lease_fd, slot_fd, image_fd; /* directories */
+	/*
+	 * Tells this state from others on the host, in the names of what is made outside of it (control
+	 * groups, containers, volumes): the same tuple in two states is two environments.
+	 */
+	char tag[SBX_STATE_TAG_SIZE];
 	char path[4096]; /* absolute, for messages and socket paths */
 };
 
@@ -20,6 +27,10 @@ struct sbx_state {
 int sbx_state_open(const char *option, const char *configured, struct sbx_state *state,
 	struct sbx_err *err) __attribute__((warn_unused_result));
 void sbx_state_close(struct sbx_state *state);
+
+/* tag.c: the tag in the file of that name, made once. For sbx_state_open(). */
+int sbx_state_tag(int root_fd, char out[SBX_STATE_TAG_SIZE], struct sbx_err *err)
+	__attribute__((warn_unused_result));
 
 /*
  * The configuration: `option` (must exist), else /etc/sbx/sbx.yaml if there, else defaults; then

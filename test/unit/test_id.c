@@ -50,6 +50,9 @@ test_hash(void)
 	sbx_id_digest("abc", 3, digest);
 	is_str(digest, "blake2b:bddd813c634239723171ef3fee98579b94964e3bb1cb3e427262c8c068d52319",
 		"BLAKE2b-256");
+	sbx_id_sha256("abc", 3, digest);
+	is_str(digest, "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad",
+		"SHA-256");
 }
 
 int

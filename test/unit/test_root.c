@@ -66,6 +66,34 @@ test_places(void)
 }
 
 static void
+test_tag(void)
+{
+	struct sbx_state state;
+	struct sbx_err err = { .code = SBX_OK };
+	char first[SBX_STATE_TAG_SIZE];
+	int fd;
+
+	is_int(sbx_state_open(under("tagged"), NULL, &state, &err), 0, "a state: %s", err.msg);
+	is_int(strlen(state.tag), 13, "has a tag");
+	ok(strspn(state.tag, "abcdefghijklmnopqrstuvwxyz234567") == 13, "of base32");
+	memcpy(first, state.tag, sizeof(first));
+	is_int(faccessat(state.root_fd, "tag", F_OK, 0), 0, "in a file");
+	sbx_state_close(&state);
+	is_int(sbx_state_open(under("tagged"), NULL, &state, &err), 0, "opened again");
+	is_str(state.tag, first, "it is the same");
+	sbx_state_close(&state);
+	is_int(sbx_state_open(under("other"), NULL, &state, &err), 0, "another state");
+	ok(strcmp(state.tag, first) != 0, "has another one");
+	sbx_state_close(&state);
+	fd = open(under("tagged/tag"), O_WRONLY | O_TRUNC | O_CLOEXEC);
+	ok(write(fd, "UPPER\n", 6) == 6, "damage");
+	close(fd);
+	is_int(sbx_state_open(under("tagged"), NULL, &state, &err), -1, "a damaged one");
+	is_int(err.code, SBX_E_CORRUPT, "code");
+	is_str(err.msg, "the state's file \"tag\" is damaged", "message");
+}
+
+static void
 test_denied(void)
 {
 	struct sbx_state state;
@@ -161,6 +189,7 @@ main(void)
 	if (mkdtemp(dir) == NULL)
 		return 1;
 	test_places();
+	test_tag();
 	test_denied();
 	test_config();
 	is_int(chdir("/"), 0, "out of it");
