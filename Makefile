@@ -3,6 +3,7 @@
 #	make			tools and helpers
 #	make run [CMD='...']	a hostile demo, or your own command, in a sandbox
 #	make check		unit tests and tool tests; the last line counts them
+#	make check-engines	what every mechanism must pass, on docker and gVisor, with an own engine
 #	make check-vm		some of both on a kernel with cgroup v2 alone, in a small guest
 #	make lint | asan | fuzz | bench | format
 #	make install [DESTDIR=... PREFIX=...]
@@ -120,7 +121,7 @@ HEADERS = $(sort $(wildcard lib/*/*.h lib/*/*/*.h cmd/*/*.h test/*/*.h))
 # These run inside sandboxes, in any image: static, position independent, with musl, which starts
 # four times faster than glibc and keeps a twentieth of its memory.
 STATIC_TOOLS = $(filter sbx-init sbx-call sbx-relay,$(TOOLS))
-STATIC_LIB = base/err base/scoped base/fd base/io base/buf base/mem base/clock base/path base/num \
+STATIC_LIB = base/err base/scoped base/fd base/io base/buf base/mem base/clock base/path base/num base/utf8 \
 	kernel/seccomp kernel/landlock kernel/caps kernel/rlimit
 HOST_TOOLS = $(filter-out $(STATIC_TOOLS),$(TOOLS))
 
@@ -254,13 +255,15 @@ run: all $(HOSTILE)
 tests: all $(UNIT) $(HOSTILE)
 
 check: tests
-	@$(HERE) test/run all
+	@$(HERE) SBX_TEST_TAP=$(B)/tap/native test/run all
 check-unit: tests
 	@$(HERE) test/run unit
 check-bats: tests
 	@$(HERE) test/run bats
 check-vm: tests
 	@test/vm/run
+check-engines: tests
+	@$(HERE) test/engines/run
 
 asan: $(ASAN_UNIT)
 	@SBX_TEST_UNIT=$(B)/asan/test/unit ASAN_OPTIONS=detect_stack_use_after_return=1 \
@@ -317,7 +320,7 @@ clean:
 
 FORCE:
 
-.PHONY: all run tests check check-unit check-bats check-vm asan fuzz bench lint format \
+.PHONY: all run tests check check-unit check-bats check-vm check-engines asan fuzz bench lint format \
 	$(LINTS:%=lint-%) install install-deps clean FORCE
 .SECONDARY:
 

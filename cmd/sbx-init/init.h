@@ -4,10 +4,14 @@
  * beside these, and an empty environment. Everything it is told comes from the operator's side;
  * the commands it starts are hostile, run under the same uid, and can reach it by nothing but
  * signals, which pid 1 ignores.
+ *
+ * In a container of an engine (`sbx-init serve`) it is uid 0 with the three capabilities that make
+ * commands another uid's and end them; its callers are `sbx-init attach` (attach.h).
  */
 #ifndef SBX_INIT_H
 #define SBX_INIT_H
 
+#include <linux/capability.h>
 #include <stdint.h>
 #include <sys/types.h>
 
@@ -15,6 +19,10 @@
 
 #define INIT_CALLERS_MAX 64
 #define INIT_COMMANDS_MAX 1024
+#define INIT_HELLO "/.sbx/run/hello" /* struct sbx_chan_hello, before anybody is served */
+/* What pid 1 of a container keeps: other uids for commands, and their end. */
+#define INIT_CONTAIN_CAPS                                                                          \
+	((uint64_t)1 << CAP_KILL | (uint64_t)1 << CAP_SETGID | (uint64_t)1 << CAP_SETUID)
 #define INIT_FD_LAST 0x7fffffffU /* for close_range(2): gVisor takes no more */
 
 /*
@@ -29,12 +37,17 @@ struct init_command {
 	int grouped; /* it has, or had, a group of its own */
 	uint64_t group; /* inode of kill_fd: who uses the group next takes it over */
 	int swept; /* another caller's KILL 0 took it */
+	int ended; /* collected, not yet reported: status and cpu_us are its own */
+	int status;
+	uint64_t cpu_us;
 };
 
 struct init {
 	struct sbx_init_plan plan;
 	int signal_fd;
 	int kept; /* the maker said that it may live without it */
+	int contained; /* pid 1 of a container: commands become SBX_CHAN_UID */
+	int unreported; /* commands that ended and wait for init_reap() */
 	int callers[INIT_CALLERS_MAX]; /* connected sockets, -1 */
 	struct init_command commands[INIT_COMMANDS_MAX];
 	int commands_end; /* no entry is used from here on */
@@ -55,13 +68,27 @@ struct init_job {
 	int group_fd, kill_fd; /* -1 without groups */
 };
 
-/* main.c: what waits until the environment ends. */
+/* main.c: what waits until the environment ends; first 0, or -1 with errno. */
+int init_prepare(struct init *init);
+void init_run(struct init *init) __attribute__((noreturn));
+
+/* contain.c: `serve [--debug] [--pids N]`, pid 1 of a container; an exit status if it cannot even say why. */
+int init_contain(struct init *init, char **options);
+/* In a command's child, after which it is nobody but SBX_CHAN_UID: 0, or -1 with errno. */
+int init_lose_identity(void);
+
+/* describe.c: what serves system calls here. The kernel's log is asked, so before any filter. */
+struct sbx_chan_hello;
+void init_describe(struct sbx_chan_hello *hello);
+int init_print(void); /* `describe`: exit status */
+int init_show(const char *path); /* `show PATH`: a regular file to stdout; exit status */
+
 /* serve.c: one message of a caller: 0, or -1 when the connection is of no more use. */
 int init_serve(struct init *init, int caller);
 void init_drop_caller(struct init *init, int caller); /* and kill what it started */
 /*
- * Kill every process but pid 1; commands of other callers are told so. kill(-1) holds the task list,
- * and a fork in flight fails on its pending signal: nothing escapes.
+ * sweep.c: kill every process but pid 1 and, in a container, its callers; commands of other callers
+ * are told so.
  */
 void init_sweep(struct init *init, int caller);
 void init_answer(struct init *init, int caller, const struct sbx_init_reply *reply);
@@ -88,5 +115,6 @@ int init_selftest(struct init *init, const char **what);
 
 /* reap.c: collect the dead and report the commands among them. */
 void init_reap(struct init *init);
+int init_collect(struct init *init); /* the first half: 1 while a child lives, 0 when none does */
 
 #endif

@@ -1,6 +1,7 @@
 /*
  * sbx-init: pid 1 inside. Phases: take the plan (descriptor 3), confine, prove the confinement, say
- * ready, serve until the kernel ends the namespace. It is executed by its maker and by nobody else.
+ * ready, serve until the kernel ends the namespace. Without arguments it is native's, executed by
+ * its maker and by nobody else; in containers an engine starts it by words.
  */
 #include "init.h"
 
@@ -17,6 +18,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "attach.h"
 #include "kernel/seccomp.h"
 
 static int
@@ -33,8 +35,8 @@ take_plan(struct sbx_init_plan *plan)
 	return (int)syscall(SYS_close_range, 3U, INIT_FD_LAST, CLOSE_RANGE_CLOEXEC);
 }
 
-static int
-prepare(struct init *init)
+int
+init_prepare(struct init *init)
 {
 	sigset_t set;
 
@@ -131,16 +133,41 @@ wait_and_serve(struct init *init)
 	}
 	if (fds[2].revents != 0)
 		accept_caller(init);
+	if (init->unreported > 0)
+		init_reap(init);
+}
+
+void
+init_run(struct init *init)
+{
+	for (;;)
+		wait_and_serve(init);
+}
+
+static int
+native(struct init *init)
+{
+	if (take_plan(&init->plan) != 0 || init_prepare(init) != 0)
+		return 70;
+	confine_and_report(init);
+	init_run(init);
 }
 
 int
-main(void)
+main(int argc, char **argv)
 {
 	static struct init init;
+	const char *word = argc > 1 ? argv[1] : "";
 
-	if (take_plan(&init.plan) != 0 || prepare(&init) != 0)
-		return 70;
-	confine_and_report(&init);
-	for (;;)
-		wait_and_serve(&init);
+	if (argc <= 1)
+		return native(&init);
+	if (strcmp(word, "serve") == 0)
+		return init_contain(&init, argv + 2);
+	if (strcmp(word, "attach") == 0 && argc == 2)
+		return init_attach();
+	if (strcmp(word, "describe") == 0 && argc == 2)
+		return init_print();
+	if (strcmp(word, "show") == 0 && argc == 3)
+		return init_show(argv[2]);
+	return 64;
 }

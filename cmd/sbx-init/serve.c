@@ -96,18 +96,6 @@ execute(struct init *init, int caller, struct init_message *message)
 	init_answer(init, caller, &reply);
 }
 
-void
-init_sweep(struct init *init, int caller)
-{
-	for (int i = 0; i < init->commands_end; i++) {
-		struct init_command *command = &init->commands[i];
-
-		if (command->id != 0 && command->pid > 0 && command->caller != caller)
-			command->swept = 1;
-	}
-	kill(-1, SIGKILL);
-}
-
 static void
 kill_one(const struct init_command *command)
 {

@@ -18,8 +18,10 @@
 #include <netinet/in.h>
 #include <unistd.h>
 
+#include "kernel/caps.h"
 #include "kernel/landlock.h"
 #include "kernel/seccomp.h"
+#include "mech/channel.h"
 
 #define PATH_ROOM 4352
 
@@ -75,7 +77,8 @@ go_before_pid1(const struct init *init)
 {
 	int fd;
 
-	if (init->plan.landlock_fd < 0 || prctl(PR_SET_DUMPABLE, 1) != 0)
+	/* In a container the child has memory of its own and the file is uid 0's, as it still is. */
+	if (!init->contained && (init->plan.landlock_fd < 0 || prctl(PR_SET_DUMPABLE, 1) != 0))
 		return;
 	fd = open("/proc/self/oom_score_adj", O_WRONLY | O_CLOEXEC);
 	if (fd >= 0) {
@@ -90,6 +93,8 @@ go_before_pid1(const struct init *init)
 static void
 confine(struct init *init)
 {
+	if (init->contained && init_lose_identity() != 0)
+		fail(init, SBX_STAGE_SETSID);
 	if (init->plan.landlock_fd >= 0 && sbx_landlock_enter(init->plan.landlock_fd) != 0)
 		fail(init, SBX_STAGE_LANDLOCK);
 	if (sbx_seccomp_command() != 0)
@@ -143,15 +148,24 @@ execute(const struct init_job *job)
 }
 
 static void
+enter_directory(struct init *init, const struct init_job *job)
+{
+	if (chdir(init->plan.workspace) != 0 || (job->cwd[0] != '\0' && chdir(job->cwd) != 0))
+		fail(init, SBX_STAGE_CHDIR);
+}
+
+static void
 become(struct init *init, const struct init_job *job)
 {
 	settle(init);
 	go_before_pid1(init);
 	if (take_stdio(job->stdio) != 0)
 		fail(init, SBX_STAGE_STDIO);
-	if (chdir(init->plan.workspace) != 0 || (job->cwd[0] != '\0' && chdir(job->cwd) != 0))
-		fail(init, SBX_STAGE_CHDIR);
+	if (!init->contained)
+		enter_directory(init, job);
 	confine(init);
+	if (init->contained)
+		enter_directory(init, job);
 	if (syscall(SYS_close_range, 3U, INIT_FD_LAST, 0U) != 0)
 		fail(init, SBX_STAGE_STDIO);
 	execute(job);
@@ -202,7 +216,20 @@ init_spawn(struct init *init, const struct init_job *job)
 }
 
 /* Exit codes of the self-test's child. */
-enum selftest { FINE = 0, WROTE = 1, CONNECTED = 2, RAW_SOCKET = 3 };
+enum selftest { FINE = 0, WROTE, CONNECTED, RAW_SOCKET, PRIVILEGED, SIGNALLED, REACHED, SELFTESTS };
+
+/* As another uid than pid 1: nothing of it is in reach, and no way leads back. */
+static int
+try_pid1(void)
+{
+	if (getuid() != SBX_CHAN_UID || sbx_caps_are_empty() != 1 || setresuid(0, 0, 0) == 0)
+		return PRIVILEGED;
+	if (kill(1, 0) == 0)
+		return SIGNALLED;
+	if (open(SBX_CHAN_RUN, O_RDONLY | O_DIRECTORY | O_CLOEXEC) >= 0)
+		return REACHED;
+	return FINE;
+}
 
 static int
 try_forbidden(const struct init *init)
@@ -219,14 +246,16 @@ try_forbidden(const struct init *init)
 		return CONNECTED;
 	if (socket(AF_PACKET, SOCK_RAW | SOCK_CLOEXEC, 0) >= 0)
 		return RAW_SOCKET;
-	return FINE;
+	return init->contained ? try_pid1() : FINE;
 }
 
 int
 init_selftest(struct init *init, const char **what)
 {
-	static const char *const words[] = { "", "a write outside the workspace succeeded",
-		"a connection to an address outside succeeded", "a packet socket could be opened" };
+	static const char *const words[SELFTESTS] = { "", "a write outside the workspace succeeded",
+		"a connection to an address outside succeeded", "a packet socket could be opened",
+		"a command kept a privilege", "a command could signal pid 1",
+		"a command could reach the control socket" };
 	int status = 0;
 	pid_t pid;
 
@@ -246,7 +275,7 @@ init_selftest(struct init *init, const char **what)
 		;
 	if (init->failure->error != 0)
 		return -1;
-	if (!WIFEXITED(status) || WEXITSTATUS(status) > RAW_SOCKET)
+	if (!WIFEXITED(status) || WEXITSTATUS(status) >= SELFTESTS)
 		*what = "the self-test itself died";
 	else
 		*what = words[WEXITSTATUS(status)];

@@ -93,6 +93,20 @@ sbx_caps_drop_all(void)
 	return set_sets(&none);
 }
 
+/* What is not inheritable cannot be ambient (Linux 4.3). */
+int
+sbx_caps_set(uint64_t permitted, uint64_t effective)
+{
+	struct sets sets = { .half = {
+				     { .permitted = (uint32_t)permitted,
+					     .effective = (uint32_t)effective },
+				     { .permitted = (uint32_t)(permitted >> 32),
+					     .effective = (uint32_t)(effective >> 32) },
+			     } };
+
+	return set_sets(&sets);
+}
+
 int
 sbx_caps_are_empty(void)
 {

@@ -19,6 +19,12 @@ int sbx_caps_drop_all(void) __attribute__((warn_unused_result));
  */
 int sbx_caps_seal(void) __attribute__((warn_unused_result));
 
+/*
+ * Permitted and effective become these (a bit for each capability; never more than was permitted),
+ * inheritable and ambient are emptied; bounding set and securebits stay. 0, or -1 with errno.
+ */
+int sbx_caps_set(uint64_t permitted, uint64_t effective) __attribute__((warn_unused_result));
+
 /* 1 if the process has none in any set, the bounding set included; 0 if it has; -1 with errno. */
 int sbx_caps_are_empty(void);
 

@@ -111,12 +111,17 @@ sbx_landlock_enter(int ruleset_fd)
 }
 
 const char *
-sbx_landlock_name(void)
+sbx_landlock_name_of(int abi)
 {
 	static const char *const names[] = { "landlock:0", "landlock:1", "landlock:2", "landlock:3",
 		"landlock:4", "landlock:5", "landlock:6", "landlock:7" };
-	int abi = sbx_landlock_abi();
 
 	_Static_assert(sizeof(names) / sizeof(names[0]) == ABI_MAX + 1, "a name for each ABI");
 	return names[abi < ABI_MAX ? abi : ABI_MAX]; /* a newer one adds nothing that we use */
+}
+
+const char *
+sbx_landlock_name(void)
+{
+	return sbx_landlock_name_of(sbx_landlock_abi());
 }

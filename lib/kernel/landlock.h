@@ -27,5 +27,6 @@ int sbx_landlock_enter(int ruleset_fd) __attribute__((warn_unused_result));
 
 /* What the newest ABI of this kernel adds, for `enforced`: "landlock:7". Static text. */
 const char *sbx_landlock_name(void);
+const char *sbx_landlock_name_of(int abi); /* of an ABI that another kernel or process told */
 
 #endif

@@ -8,8 +8,8 @@
  * up its own command and nothing else; the command's stdin likewise the other way round. After FINISH
  * what the pipes still hold is sent without asking, at most SBX_CHAN_REST_MAX a stream.
  *
- * Order: HELLO is the first frame. For a command: STARTED or FAILED, then DATA and END_OF of its
- * streams and EXITED or ENDED in the order of happening, and FINISHED last; after it the id is free.
+ * Order: HELLO is the first frame. For a command: STARTED or FAILED, DATA and END_OF of its streams
+ * (which may come before STARTED), EXITED or ENDED, and FINISHED last; after it the id is free.
  * The host trusts nothing in it: what comes out of a container may have been written by whoever broke
  * into it.
  */
@@ -35,11 +35,11 @@ enum sbx_chan_type {
 	SBX_CHAN_FILES, /* struct sbx_chan_files, then the path with its NUL; answers as a command */
 	/* both ways; `stream` says which: 0 to the inside, 1 and 2 to the host */
 	SBX_CHAN_DATA = 16,
-	SBX_CHAN_END_OF, /* no more of it */
+	SBX_CHAN_END_OF, /* no more of it; of 1 and 2 to the inside: nobody reads it any more */
 	SBX_CHAN_CREDIT, /* payload: uint32_t, bytes more that the other end may send of `stream` */
 	/* to the host */
 	SBX_CHAN_HELLO = 32, /* struct sbx_chan_hello */
-	SBX_CHAN_STARTED,
+	SBX_CHAN_STARTED, /* struct sbx_chan_end: pid */
 	SBX_CHAN_FAILED, /* struct sbx_chan_end: stage (enum sbx_init_stage) and error */
 	SBX_CHAN_EXITED, /* struct sbx_chan_end: status, cpu_us */
 	SBX_CHAN_ENDED, /* as EXITED; another caller's KILL_ALL took it */
@@ -83,6 +83,8 @@ struct sbx_chan_hello {
 	uint32_t gvisor; /* 1: its kernel log and version say that gVisor serves system calls */
 	uint32_t stage; /* enum sbx_init_stage, where it could not be confined */
 	int32_t error;
+	uint32_t
+		pids; /* the most tasks, where attach has to see to it itself; 0: the engine does */
 	char what[96]; /* the self-test: what worked and must not; "" */
 	char kernel[160]; /* /proc/version as seen inside */
 };

@@ -73,6 +73,7 @@ struct sbx_init_reply {
 	int32_t status;
 	uint32_t stage;
 	int32_t error; /* errno */
+	uint32_t left_over; /* EXITED without groups: descendants lived and were killed */
 	uint64_t cpu_us; /* of the first process and what it waited for */
 };
 

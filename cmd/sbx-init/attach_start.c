@@ -1,0 +1,147 @@
+/*
+ * The start of a command: its pipes, made by us and owned by its uid, go to pid 1 with the request;
+ * a FILES request gets a process of ours instead.
+ */
+#include "attach.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "base/fd.h"
+#include "base/scoped.h"
+#include "init.h"
+#include "kernel/caps.h"
+
+#define PATH_BYTES_MAX 8192
+
+/*
+ * Our ends do not block, theirs do. The owner is who makes it (a pipe opens by its name in
+ * /proc/self/fd like a file), since gVisor cannot change it later.
+ */
+static int
+make_pipe(int ours, int *our_end, int *their_end)
+{
+	int ends[2];
+
+	if (pipe2(ends, O_CLOEXEC) != 0)
+		return -1;
+	*our_end = ends[ours];
+	*their_end = ends[1 - ours];
+	return sbx_fd_nonblock(*our_end, 1);
+}
+
+static int
+make_pipes(struct attach_command *command, int no_stdin, int stdio[3])
+{
+	int rc;
+
+	if (syscall(SYS_setresuid, -1, SBX_CHAN_UID, -1) != 0)
+		return -1;
+	if (no_stdin)
+		rc = (stdio[0] = open("/dev/null", O_RDONLY | O_CLOEXEC)) < 0 ? -1 : 0;
+	else
+		rc = make_pipe(1, &command->in_fd, &stdio[0]);
+	for (int i = 0; rc == 0 && i < 2; i++)
+		rc = make_pipe(0, &command->out[i].fd, &stdio[1 + i]);
+	if (syscall(SYS_setresuid, -1, 0, -1) != 0)
+		_exit(1);
+	return rc;
+}
+
+static int
+ask_pid1(struct attach *attach, uint32_t id, const struct sbx_chan_exec *exec, const char *payload,
+	size_t length, const int stdio[3])
+{
+	struct sbx_init_request head = { .magic = SBX_INIT_MAGIC,
+		.version = SBX_INIT_VERSION,
+		.op = SBX_INIT_EXEC,
+		.id = id,
+		.argc = exec->argc,
+		.envc = exec->envc,
+		.payload_bytes = (uint32_t)length };
+	SBX_AUTO_BUF message = SBX_BUF_INIT(sizeof(head) + SBX_INIT_INLINE_MAX);
+	int fds[4] = { stdio[0], stdio[1], stdio[2], -1 };
+	SBX_AUTO_FD memfd = -1;
+
+	if (length > SBX_INIT_INLINE_MAX) {
+		memfd = fds[3] = sbx_fd_sealed("sbx-request", payload, length);
+		if (memfd < 0)
+			return -1;
+		head.flags |= SBX_INIT_IN_MEMFD;
+	}
+	sbx_buf_add(&message, &head, sizeof(head));
+	if (memfd < 0)
+		sbx_buf_add(&message, payload, length);
+	return sbx_fd_send(attach->sock, message.data, message.length, fds, memfd < 0 ? 3 : 4) < 0 ?
+		-1 :
+		0;
+}
+
+int
+attach_exec(struct attach *attach, uint32_t id, const char *payload, size_t length)
+{
+	struct attach_command *command = attach_enter(attach, id);
+	struct sbx_chan_exec exec;
+	int stdio[3] = { -1, -1, -1 }, rc = 0;
+
+	if (command == NULL || length <= sizeof(exec))
+		return -1;
+	memcpy(&exec, payload, sizeof(exec));
+	command->in_window = exec.flags & SBX_CHAN_NO_STDIN ? 0 : SBX_CHAN_WINDOW;
+	if (make_pipes(command, (exec.flags & SBX_CHAN_NO_STDIN) != 0, stdio) != 0)
+		rc = attach_failed(attach, command, SBX_STAGE_STDIO, errno);
+	else if (ask_pid1(attach, id, &exec, payload + sizeof(exec), length - sizeof(exec),
+			 stdio) != 0)
+		rc = attach_failed(attach, command, SBX_STAGE_REQUEST, errno);
+	for (int i = 0; i < 3; i++)
+		sbx_scoped_close(&stdio[i]);
+	return rc;
+}
+
+/* Away from every other descriptor of the channel; it ends with us. */
+static void
+serve_files(const struct sbx_chan_files *want, const char *path, int out)
+{
+	uint64_t right = (uint64_t)1 << CAP_DAC_READ_SEARCH;
+
+	if (prctl(PR_SET_PDEATHSIG, SIGKILL) != 0 || sbx_caps_set(right, right) != 0 ||
+		dup2(out, STDOUT_FILENO) < 0 || close(STDIN_FILENO) != 0 ||
+		open("/dev/null", O_RDONLY) != STDIN_FILENO ||
+		syscall(SYS_close_range, 3U, INIT_FD_LAST, 0U) != 0)
+		_exit(SBX_FILES_IO);
+	_exit(files_serve(want, path, STDOUT_FILENO));
+}
+
+int
+attach_files(struct attach *attach, uint32_t id, const char *payload, size_t length)
+{
+	struct attach_command *command = attach_enter(attach, id);
+	struct sbx_chan_end started = { 0 };
+	struct sbx_chan_files want;
+	const char *path = payload + sizeof(want);
+	SBX_AUTO_FD theirs = -1;
+	pid_t pid;
+
+	if (command == NULL || length <= sizeof(want) || length - sizeof(want) > PATH_BYTES_MAX)
+		return -1;
+	memcpy(&want, payload, sizeof(want));
+	if (want.path_bytes != length - sizeof(want) ||
+		strnlen(path, want.path_bytes) + 1 != want.path_bytes)
+		return -1;
+	if (make_pipe(0, &command->out[0].fd, &theirs) != 0)
+		return attach_failed(attach, command, SBX_STAGE_STDIO, errno);
+	pid = fork();
+	if (pid == 0)
+		serve_files(&want, path, theirs);
+	if (pid < 0)
+		return attach_failed(attach, command, SBX_STAGE_CLONE, errno);
+	command->files_pid = started.pid = pid;
+	if (attach_say(attach, SBX_CHAN_STARTED, 0, id, &started, sizeof(started)) != 0)
+		return -1;
+	return attach_end_of(attach, command, 1);
+}

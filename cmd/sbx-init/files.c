@@ -1,0 +1,254 @@
+/*
+ * Workspace access for the host: a path is walked by component, nothing that is a link is followed,
+ * no other file system entered, nothing that is not a regular file or a directory opened. Runs in a
+ * process of its own that hostile code can neither signal nor trace; it only reads.
+ */
+#include "attach.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/io.h"
+#include "base/scoped.h"
+
+#define CHUNK 65536
+#define LIST_BYTES 32768
+
+enum sbx_files_failure
+files_failure(int error)
+{
+	switch (error) {
+	case ENOENT:
+	case ENAMETOOLONG:
+		return SBX_FILES_NOT_FOUND;
+	case ENOTDIR:
+		return SBX_FILES_NOT_A_DIRECTORY;
+	case EISDIR:
+		return SBX_FILES_IS_A_DIRECTORY;
+	case ELOOP:
+		return SBX_FILES_SYMLINK;
+	case ENXIO:
+		return SBX_FILES_SPECIAL;
+	case EXDEV:
+		return SBX_FILES_OUTSIDE;
+	default:
+		return SBX_FILES_IO;
+	}
+}
+
+static enum sbx_files_failure
+judge(const struct stat *st, int directory, uint64_t dev)
+{
+	if (st->st_dev != dev)
+		return SBX_FILES_OUTSIDE;
+	if (S_ISLNK(st->st_mode))
+		return SBX_FILES_SYMLINK;
+	if (directory)
+		return S_ISDIR(st->st_mode) ? SBX_FILES_OK : SBX_FILES_NOT_A_DIRECTORY;
+	if (S_ISDIR(st->st_mode))
+		return SBX_FILES_IS_A_DIRECTORY;
+	return S_ISREG(st->st_mode) ? SBX_FILES_OK : SBX_FILES_SPECIAL;
+}
+
+/* Looked at before, since to open is to act on some; and after, since it may be another by then. */
+enum sbx_files_failure
+files_open(int dir, const char *name, int directory, uint64_t dev, int *fd, struct stat *st)
+{
+	int flags = O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC;
+	enum sbx_files_failure failure;
+	SBX_AUTO_FD opened = -1;
+
+	if (fstatat(dir, name, st, AT_SYMLINK_NOFOLLOW) != 0)
+		return files_failure(errno);
+	failure = judge(st, directory, dev);
+	if (failure != SBX_FILES_OK)
+		return failure;
+	opened = openat(dir, name, flags | (directory ? O_DIRECTORY : 0));
+	if (opened < 0 || fstat(opened, st) != 0)
+		return files_failure(errno);
+	failure = judge(st, directory, dev);
+	if (failure == SBX_FILES_OK)
+		*fd = sbx_take_fd(&opened);
+	return failure;
+}
+
+/* To the directory that holds the last component, which is left in `name` ("": the workspace). */
+static enum sbx_files_failure
+walk(const char *path, uint64_t *dev, int *dir, char name[NAME_MAX + 1])
+{
+	SBX_AUTO_FD at = open(SBX_CHAN_WORKSPACE, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	struct stat st;
+
+	name[0] = '\0';
+	if (at < 0 || fstat(at, &st) != 0)
+		return SBX_FILES_IO;
+	*dev = st.st_dev;
+	if (path[0] == '/')
+		return SBX_FILES_OUTSIDE;
+	for (; *path != '\0'; path += strspn(path, "/")) {
+		size_t length = strcspn(path, "/");
+		enum sbx_files_failure failure;
+		int next;
+
+		if (length == 1 && path[0] == '.') {
+			path++;
+			continue;
+		}
+		if (length == 2 && memcmp(path, "..", 2) == 0)
+			return SBX_FILES_OUTSIDE;
+		if (length > NAME_MAX)
+			return SBX_FILES_NOT_FOUND;
+		if (name[0] != '\0') {
+			failure = files_open(at, name, 1, *dev, &next, &st);
+			if (failure != SBX_FILES_OK)
+				return failure;
+			close(at);
+			at = next;
+		}
+		memcpy(name, path, length);
+		name[length] = '\0';
+		path += length;
+	}
+	*dir = sbx_take_fd(&at);
+	return SBX_FILES_OK;
+}
+
+static void
+describe(const struct stat *st, size_t name_bytes, struct sbx_files_entry *entry)
+{
+	*entry = (struct sbx_files_entry){
+		.mode = st->st_mode,
+		.nlink = (uint32_t)st->st_nlink,
+		.size = (uint64_t)st->st_size,
+		.blocks = (uint64_t)st->st_blocks,
+		.mtime_sec = st->st_mtim.tv_sec,
+		.mtime_nsec = st->st_mtim.tv_nsec,
+		.name_bytes = (uint32_t)name_bytes,
+	};
+}
+
+static enum sbx_files_failure
+send(int out, const void *bytes, size_t length)
+{
+	return sbx_io_write_all(out, bytes, length) == 0 ? SBX_FILES_OK : SBX_FILES_IO;
+}
+
+static enum sbx_files_failure
+stat_one(int dir, const char *name, int out)
+{
+	struct sbx_files_entry entry;
+	struct stat st;
+
+	if ((name[0] == '\0' ? fstat(dir, &st) : fstatat(dir, name, &st, AT_SYMLINK_NOFOLLOW)) != 0)
+		return files_failure(errno);
+	describe(&st, 0, &entry);
+	return send(out, &entry, sizeof(entry));
+}
+
+/* A name that is gone by now is left out. Takes fd. */
+static enum sbx_files_failure
+list(int fd, int out)
+{
+	SBX_AUTO_BUF answer = SBX_BUF_INIT(LIST_BYTES);
+	DIR *stream = fdopendir(fd);
+	enum sbx_files_failure failure = SBX_FILES_OK;
+	struct sbx_files_entry entry;
+	struct dirent *found;
+	struct stat st;
+
+	if (stream == NULL) {
+		close(fd);
+		return SBX_FILES_IO;
+	}
+	while (failure == SBX_FILES_OK && (errno = 0, found = readdir(stream)) != NULL) {
+		size_t length = strlen(found->d_name);
+
+		if (strcmp(found->d_name, ".") == 0 || strcmp(found->d_name, "..") == 0 ||
+			fstatat(fd, found->d_name, &st, AT_SYMLINK_NOFOLLOW) != 0)
+			continue;
+		describe(&st, length, &entry);
+		sbx_buf_add(&answer, &entry, sizeof(entry));
+		sbx_buf_add(&answer, found->d_name, length);
+		if (answer.length < LIST_BYTES - sizeof(entry) - NAME_MAX)
+			continue;
+		failure = send(out, answer.data, answer.length);
+		sbx_buf_clear(&answer);
+	}
+	if (failure == SBX_FILES_OK && errno != 0)
+		failure = SBX_FILES_IO;
+	closedir(stream);
+	return failure != SBX_FILES_OK ? failure : send(out, answer.data, answer.length);
+}
+
+/* One byte more than `limit` is looked for, and not sent. Takes fd. */
+static enum sbx_files_failure
+read_out(int fd, const struct sbx_chan_files *want, int out)
+{
+	static char bytes[CHUNK];
+	SBX_AUTO_FD file = fd;
+	uint64_t left = want->limit;
+	ssize_t n;
+
+	if (want->offset > INT64_MAX || lseek(file, (off_t)want->offset, SEEK_SET) < 0)
+		return SBX_FILES_IO;
+	do {
+		n = read(file, bytes, left > 0 && left < sizeof(bytes) ? left : sizeof(bytes));
+		if (n > 0 && left == 0)
+			return SBX_FILES_TOO_LARGE;
+		if (n > 0 && send(out, bytes, (size_t)n) != SBX_FILES_OK)
+			return SBX_FILES_IO;
+		left -= n > 0 ? (uint64_t)n : 0;
+	} while (n > 0 || (n < 0 && errno == EINTR));
+	return n == 0 ? SBX_FILES_OK : files_failure(errno);
+}
+
+static enum sbx_files_failure
+measure(int fd, int out)
+{
+	struct sbx_files_measured measured = { 0 };
+	enum sbx_files_failure failure = files_measure(fd, &measured);
+
+	return failure != SBX_FILES_OK ? failure : send(out, &measured, sizeof(measured));
+}
+
+enum sbx_files_failure
+files_serve(const struct sbx_chan_files *want, const char *path, int out)
+{
+	char name[NAME_MAX + 1];
+	SBX_AUTO_FD dir = -1;
+	enum sbx_files_failure failure;
+	struct stat st;
+	uint64_t dev;
+	int fd = -1;
+
+	failure = walk(path, &dev, &dir, name);
+	if (failure != SBX_FILES_OK)
+		return failure;
+	if (want->op == SBX_FILES_STAT)
+		return stat_one(dir, name, out);
+	if (name[0] == '\0')
+		fd = want->op == SBX_FILES_READ ? -1 : sbx_take_fd(&dir);
+	else
+		failure = files_open(dir, name, want->op != SBX_FILES_READ, dev, &fd, &st);
+	if (failure != SBX_FILES_OK)
+		return failure;
+	if (fd < 0)
+		return SBX_FILES_IS_A_DIRECTORY;
+	switch ((enum sbx_chan_files_op)want->op) {
+	case SBX_FILES_MEASURE:
+		return measure(fd, out);
+	case SBX_FILES_LIST:
+		return list(fd, out);
+	case SBX_FILES_READ:
+		return read_out(fd, want, out);
+	case SBX_FILES_STAT:
+		break;
+	}
+	close(fd);
+	return SBX_FILES_IO;
+}
