@@ -1,10 +1,9 @@
 /*
- * From a spec to a live environment: rules, lease, claim, then the record before anything that it
+ * From a spec to a live environment: lease, claim, then the record before anything that it
  * names, the mechanism's work, and only then the answer. Undoes all of it on failure. Knows no
  * mechanism's insides.
  */
 #include <fcntl.h>
-#include <stdio.h>
 #include <sys/stat.h>
 
 #include "base/clock.h"
@@ -13,37 +12,6 @@
 #include "mech/teardown.h"
 #include "provision.h"
 #include "state/lease.h"
-
-/* Every text of a spec fits its place in the record: their bounds are the same. */
-#define PUT(place, text) snprintf(place, sizeof(place), "%s", text)
-
-static void
-fill_record(struct provision_job *job)
-{
-	const struct sbx_spec *spec = job->spec;
-	struct sbx_env_record *record = &job->record;
-
-	*record = (struct sbx_env_record){
-		.state = SBX_ENV_PROVISIONING,
-		.epoch = spec->epoch,
-		.created_wall_ms = job->now_wall_ms,
-		.created_boot_ms = sbx_clock_boot_ms(),
-		.limits = spec->limits,
-		.tmp_bytes = spec->tmp_bytes != 0 ? spec->tmp_bytes : job->tool->config.tmp_bytes,
-		.storage_memory = spec->storage_memory,
-		.slot = -1,
-		.uid = -1,
-		.gid = -1,
-	};
-	record->expires_wall_ms = record->created_wall_ms + job->expires_ms;
-	record->expires_boot_ms = record->created_boot_ms + job->expires_ms;
-	PUT(record->id, job->id);
-	PUT(record->tenant, spec->tenant);
-	PUT(record->run, spec->run);
-	PUT(record->mechanism, job->mech->name);
-	PUT(record->boot_id, sbx_clock_boot_id());
-	PUT(record->image, spec->image != NULL ? spec->image : "");
-}
 
 /* The marker tells a fresh workspace from one that was emptied; it is there before any command. */
 static int
@@ -89,7 +57,7 @@ make(struct provision_job *job, int *lease, struct sbx_err *err)
 {
 	const struct sbx_mech_host *host = &job->tool->host;
 
-	fill_record(job);
+	provision_job_record(job);
 	if (sbx_env_write_spec(&job->env, job->spec->canonical, err) < 0 ||
 		sbx_env_write(&job->env, &job->record, err) < 0 ||
 		(!job->mech->own_workspace && make_workspace(&job->env, err) < 0) ||
@@ -141,38 +109,16 @@ claim_and_make(struct provision_job *job, int *lease, struct sbx_err *err)
 	return status;
 }
 
-/* Which mechanism, and whether it may run here: before anything is touched. */
-static int
-choose(struct provision_job *job, struct sbx_err *err)
-{
-	const struct sbx_config *config = &job->tool->config;
-	const char *name = job->spec->mechanism != NULL ? job->spec->mechanism : config->mechanism;
-	const char *warning;
-
-	if (sbx_mech_rules_by_name(name, config, job->spec->storage_memory, &warning, err) < 0)
-		return -1;
-	job->mech = sbx_mech_find(name, err);
-	if (job->mech == NULL)
-		return -1;
-	if (warning != NULL)
-		sbx_log(SBX_LOG_WARN, "%s", warning);
-	return 0;
-}
-
 int
 provision_build(const struct sbx_tool *tool, const struct sbx_spec *spec, int64_t started_us,
 	struct sbx_err *err)
 {
-	struct provision_job job = { .tool = tool, .spec = spec, .started_us = started_us };
+	struct provision_job job;
 	SBX_AUTO_FD lease = -1;
 
-	if (choose(&job, err) < 0)
+	if (provision_job_init(tool, spec, &job, err) < 0)
 		return -1;
-	sbx_spec_env_id(spec->tenant, spec->run, spec->epoch, job.id);
-	job.now_wall_ms = sbx_clock_wall_ms();
-	job.expires_ms = (int64_t)tool->config.lease_ms;
-	if (spec->expires_ms != 0)
-		job.expires_ms = (int64_t)spec->expires_ms;
+	job.started_us = started_us;
 	sbx_tool_defer();
 	if (sbx_lease_take(&tool->state, spec->tenant, spec->run, spec->epoch,
 		    job.now_wall_ms + job.expires_ms, &lease, err) < 0)

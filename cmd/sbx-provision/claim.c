@@ -45,6 +45,7 @@ judge_ready(struct provision_job *job, struct sbx_err *err)
 {
 	SBX_AUTO_BUF spec = SBX_BUF_INIT(SBX_SPEC_MAX);
 	const struct sbx_mech *mech = sbx_mech_find(job->record.mechanism, err);
+	int lives;
 
 	if (mech == NULL || sbx_env_read_spec(&job->env, &spec, err) < 0)
 		return -1;
@@ -56,8 +57,14 @@ judge_ready(struct provision_job *job, struct sbx_err *err)
 		sbx_fail(err, SBX_E_EXPIRED, "%s is past its expiry", job->id);
 		return sbx_fail_hint(err, "release it: sbx-reap --env %s", job->id);
 	}
-	if (mech->answers(&job->tool->host, &job->env, &job->record))
+	lives = mech->answers(&job->tool->host, &job->env, &job->record);
+	if (lives > 0)
 		return 1;
+	if (lives < 0) {
+		sbx_fail(err, SBX_E_UNAVAILABLE, "whether %s lives cannot be told now", job->id);
+		return sbx_fail_hint(err, "see that the engine of mechanism %s answers",
+			mech->name);
+	}
 	sbx_log(SBX_LOG_WARN, "%s had died: it is made again with an empty workspace", job->id);
 	return 0;
 }

@@ -1,4 +1,4 @@
-/* sbx-provision(8): make an environment from a spec, or say what this host can do. */
+/* sbx-provision(8): make an environment from a spec, or say what would be done. */
 #include "base/clock.h"
 #include "data/errors.h"
 #include "provision.h"
@@ -19,10 +19,13 @@ run(const struct provision_options *options, char **argv, int64_t started_us, st
 		status = provision_probe(&tool, options->table, &works, err);
 		if (status == 0 && !works)
 			status = SBX_EXIT_UNAVAILABLE;
+	} else if (options->resolve != NULL) {
+		status = provision_resolve(&tool, options->resolve, options->mechanism, err);
 	} else {
 		status = provision_input(options, &tool.config, &spec, err);
 		if (status == 0)
-			status = provision_build(&tool, &spec, started_us, err);
+			status = options->dry_run ? provision_dry_run(&tool, &spec, err) :
+						    provision_build(&tool, &spec, started_us, err);
 		sbx_spec_done(&spec);
 	}
 	sbx_tool_close(&tool);

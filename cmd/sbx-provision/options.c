@@ -18,6 +18,11 @@ static const struct sbx_opt table[] = {
 		.kind = SBX_OPT_FLAG,
 		.offset = AT(table),
 		.help = "print the probe for people, also without a terminal" },
+	{ .name = "dry-run",
+		.kind = SBX_OPT_FLAG,
+		.offset = AT(dry_run),
+		.help = "print the commands that would be run, run none" },
+	TEXT("resolve", resolve, "REF", "print the digest of a local image"),
 	{ .name = "", .kind = SBX_OPT_HEAD, .help = "The spec by options, instead of --spec" },
 	TEXT("tenant", tenant, "NAME", "owner of the run (default)"),
 	TEXT("run", run, "NAME", "run that the environment belongs to"),
@@ -54,6 +59,7 @@ static const char *const usage[] = {
 	"[options] --spec FILE",
 	"[options] < spec.json",
 	"--probe [--table]",
+	"--resolve REF [--mechanism NAME]",
 	NULL,
 };
 

@@ -1,6 +1,6 @@
 /*
  * sbx-provision: a spec in, an environment and its record out. The flow: options, delegate, input,
- * claim, build; or probe, which builds nothing.
+ * claim, build; or probe, dry run or resolve, which build nothing.
  */
 #ifndef SBX_PROVISION_H
 #define SBX_PROVISION_H
@@ -14,7 +14,8 @@
 
 struct provision_options {
 	struct sbx_opt_common common;
-	int probe, table;
+	int probe, table, dry_run;
+	const char *resolve; /* a reference of an image */
 	const char *spec; /* a file, "-": stdin */
 	/* The spec by options; texts, since one reader checks them all. NULL: not given. */
 	const char *tenant, *run, *epoch, *mechanism, *image, *storage, *proc, *expires, *tmp_bytes,
@@ -59,6 +60,11 @@ int provision_input(const struct provision_options *options, const struct sbx_co
 int provision_claim(struct provision_job *job, struct sbx_err *err)
 	__attribute__((warn_unused_result));
 
+/* job.c: the mechanism by its rules, the id and the times of the job; its record, not yet written. */
+int provision_job_init(const struct sbx_tool *tool, const struct sbx_spec *spec,
+	struct provision_job *job, struct sbx_err *err) __attribute__((warn_unused_result));
+void provision_job_record(struct provision_job *job);
+
 /* build.c: everything, from the spec to the record on stdout. On failure nothing is left. */
 int provision_build(const struct sbx_tool *tool, const struct sbx_spec *spec, int64_t started_us,
 	struct sbx_err *err) __attribute__((warn_unused_result));
@@ -66,5 +72,13 @@ int provision_build(const struct sbx_tool *tool, const struct sbx_spec *spec, in
 /* probe.c: try every mechanism; *works says whether the configured one can be used. */
 int provision_probe(const struct sbx_tool *tool, int table, int *works, struct sbx_err *err)
 	__attribute__((warn_unused_result));
+
+/* dry_run.c: the command lines that a provision of this spec would run, a record each. */
+int provision_dry_run(const struct sbx_tool *tool, const struct sbx_spec *spec, struct sbx_err *err)
+	__attribute__((warn_unused_result));
+
+/* resolve.c: the digest of a local image; mechanism NULL: the configured one. */
+int provision_resolve(const struct sbx_tool *tool, const char *reference, const char *mechanism,
+	struct sbx_err *err) __attribute__((warn_unused_result));
 
 #endif

@@ -29,8 +29,8 @@ static const struct rule rules[] = {
 	/* name, mechanism, { evaluation, development, production }, storage */
 	{ "native", &sbx_mech_native, { YES, YES, ACCEPT }, DISK },
 	{ "bwrap", NULL, { YES, YES, ACCEPT }, DISK },
-	{ "docker", NULL, { YES, YES, NO }, DISK },
-	{ "gvisor", NULL, { YES, YES, YES }, DISK },
+	{ "docker", &sbx_mech_docker, { YES, YES, NO }, DISK },
+	{ "gvisor", &sbx_mech_gvisor, { YES, YES, YES }, DISK },
 	{ "microvm", NULL, { SETUP, SETUP, SETUP }, DISK },
 	{ "fake", &sbx_mech_fake, { YES, NO, NO }, DISK_OR_MEMORY },
 };

@@ -72,6 +72,11 @@ struct sbx_mech_usage {
 struct sbx_mech_birth; /* what provision() started and keep() lets live; each has its own */
 struct sbx_session; /* a tool's hold on a live environment; each mechanism has its own */
 
+#define SBX_MECH_DIGEST_SIZE 72 /* "sha256:", 64 hexadecimal digits, NUL */
+
+/* A command line that would be run: NULL-terminated, borrowed for the call. */
+typedef void sbx_mech_call_fn(void *arg, char *const *argv);
+
 struct sbx_mech {
 	const char *name;
 	/* The workspace is the mechanism's own (a volume); else it is made as env/<id>/workspace. */
@@ -86,10 +91,22 @@ struct sbx_mech {
 	void (*probe)(const struct sbx_mech_host *host, struct sbx_probe *probe);
 
 	/*
+	 * Tell the commands that provision() would run with this spec and record, in order, and run
+	 * none. NULL: it runs no commands.
+	 */
+	int (*dry_run)(const struct sbx_mech_host *host, const struct sbx_spec *spec,
+		const struct sbx_env_record *record, sbx_mech_call_fn *call, void *arg,
+		struct sbx_err *err);
+
+	/* The digest of a local image by name; SBX_E_NOT_FOUND. NULL: only the configuration knows. */
+	int (*resolve)(const struct sbx_mech_host *host, const char *reference,
+		char digest[SBX_MECH_DIGEST_SIZE], struct sbx_err *err);
+
+	/*
 	 * Build the environment: env is locked, its spec and a record in state `provisioning` are
 	 * written. Fills uid, gid, slot, init_*, cgroup_*, enforced; runs the self-test. What it
 	 * started ends with its maker until keep(), which is called once the record names it; drop()
-	 * ends it instead. On failure everything that was made is torn down again.
+	 * ends it instead. After a failure the caller calls destroy() too.
 	 */
 	int (*provision)(const struct sbx_mech_host *host, const struct sbx_env *env,
 		const struct sbx_spec *spec, struct sbx_env_record *record,
@@ -104,8 +121,9 @@ struct sbx_mech {
 
 	/* Whether it lives; and what it uses now, for lists (zeros where unknown). */
 	int (*alive)(const struct sbx_mech_host *host, const struct sbx_env_record *record);
-	/* Asked, and not only looked at: 1 if it answers within a second. One whose maker died before
-	 * keep() may be seen for a moment, and does not. */
+	/* Asked, and not only looked at: 1 if it answers, 0 if it is dead, -1 if that cannot be told
+	 * now (an engine that is down). One whose maker died before keep() may be seen for a moment,
+	 * and does not answer. */
 	int (*answers)(const struct sbx_mech_host *host, const struct sbx_env *env,
 		const struct sbx_env_record *record);
 	int (*totals)(const struct sbx_mech_host *host, const struct sbx_env_record *record,
@@ -140,6 +158,8 @@ struct sbx_mech {
 };
 
 extern const struct sbx_mech sbx_mech_native;
+extern const struct sbx_mech sbx_mech_docker;
+extern const struct sbx_mech sbx_mech_gvisor;
 extern const struct sbx_mech sbx_mech_fake;
 
 /* By name; SBX_E_UNCONFIGURED for microvm, SBX_E_BAD_REQUEST for a name nobody has. */

@@ -70,7 +70,7 @@ test_record(void)
 	sbx_buf_clear(&out);
 	sbx_fail_hint(&err, "look elsewhere");
 	err.executed = SBX_EXECUTED_UNKNOWN;
-	sbx_error_record(&err, "r-1", &out);
+	sbx_error_record(&err, "\"r-1\"", &out);
 	is_str(sbx_buf_str(&out),
 		"{\"type\":\"error\",\"id\":\"r-1\",\"code\":\"not_found\",\"message\":\"there is no "
 		"\\\"x\\n\\\"\",\"hint\":\"look elsewhere\",\"executed\":\"unknown\",\"retry\":\"never\"}\n",

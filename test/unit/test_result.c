@@ -63,7 +63,7 @@ test_shape(void)
 		"\"timing_us\":{\"start\":1,\"run\":2,\"total\":3}}\n",
 		"every member");
 	sbx_buf_clear(&text);
-	r = (struct sbx_result){ .id = "q",
+	r = (struct sbx_result){ .id = "\"q\"",
 		.env = "e1",
 		.argv = argv,
 		.reason = SBX_REASON_MEMORY,

@@ -1,0 +1,73 @@
+/*
+ * What a provision sets out from: which mechanism, whether the rules let it run here, the id, the
+ * times, and the record as it is before anything is made. Touches nothing.
+ */
+#include <stdio.h>
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "provision.h"
+
+/* Every text of a spec fits its place in the record: their bounds are the same. */
+#define PUT(place, text) snprintf(place, sizeof(place), "%s", text)
+
+void
+provision_job_record(struct provision_job *job)
+{
+	const struct sbx_spec *spec = job->spec;
+	struct sbx_env_record *record = &job->record;
+
+	*record = (struct sbx_env_record){
+		.state = SBX_ENV_PROVISIONING,
+		.epoch = spec->epoch,
+		.created_wall_ms = job->now_wall_ms,
+		.created_boot_ms = sbx_clock_boot_ms(),
+		.limits = spec->limits,
+		.tmp_bytes = spec->tmp_bytes != 0 ? spec->tmp_bytes : job->tool->config.tmp_bytes,
+		.storage_memory = spec->storage_memory,
+		.slot = -1,
+		.uid = -1,
+		.gid = -1,
+	};
+	record->expires_wall_ms = record->created_wall_ms + job->expires_ms;
+	record->expires_boot_ms = record->created_boot_ms + job->expires_ms;
+	PUT(record->id, job->id);
+	PUT(record->tenant, spec->tenant);
+	PUT(record->run, spec->run);
+	PUT(record->mechanism, job->mech->name);
+	PUT(record->boot_id, sbx_clock_boot_id());
+	PUT(record->image, spec->image != NULL ? spec->image : "");
+}
+
+/* Which mechanism, and whether it may run here: before anything is touched. */
+static int
+choose(struct provision_job *job, struct sbx_err *err)
+{
+	const struct sbx_config *config = &job->tool->config;
+	const char *name = job->spec->mechanism != NULL ? job->spec->mechanism : config->mechanism;
+	const char *warning;
+
+	if (sbx_mech_rules_by_name(name, config, job->spec->storage_memory, &warning, err) < 0)
+		return -1;
+	job->mech = sbx_mech_find(name, err);
+	if (job->mech == NULL)
+		return -1;
+	if (warning != NULL)
+		sbx_log(SBX_LOG_WARN, "%s", warning);
+	return 0;
+}
+
+int
+provision_job_init(const struct sbx_tool *tool, const struct sbx_spec *spec,
+	struct provision_job *job, struct sbx_err *err)
+{
+	*job = (struct provision_job){ .tool = tool, .spec = spec };
+	if (choose(job, err) < 0)
+		return -1;
+	sbx_spec_env_id(spec->tenant, spec->run, spec->epoch, job->id);
+	job->now_wall_ms = sbx_clock_wall_ms();
+	job->expires_ms = (int64_t)tool->config.lease_ms;
+	if (spec->expires_ms != 0)
+		job->expires_ms = (int64_t)spec->expires_ms;
+	return 0;
+}
