@@ -25,12 +25,13 @@ now_ms()
 	echo $(($(date +%s%N) / 1000000))
 }
 
-# within MS COMMAND... - it succeeds, and in that time.
+# within MS COMMAND... - it succeeds, and in that time; an engine takes seconds of its own.
 within()
 {
 	local most=$1 began
 
 	shift
+	on_engine && most=$((most + 8000))
 	began=$(now_ms)
 	"$@" || return
 	began=$(($(now_ms) - began))
@@ -39,10 +40,15 @@ within()
 	return 1
 }
 
-# running WORD - a process of this machine has it in its arguments. It is not in grep's own; its
-# status says nothing, since processes end while it looks.
+# running WORD - a process of this machine, or of the container, has it in its arguments. It is not in
+# grep's own; its status says nothing, since processes end while it looks.
 running()
 {
+	if on_engine; then
+		[ -n "$(docker exec -i "$(container)" \
+			sh -c 'grep -lsaF -f - /proc/[0-9]*/cmdline' <<<"$1")" ]
+		return
+	fi
 	[ -n "$(grep -lsaF -f <(printf '%s' "$1") /proc/[0-9]*/cmdline)" ]
 }
 
@@ -54,19 +60,32 @@ mark()
 
 stopped()
 {
+	soon not running "$1"
+}
+
+not()
+{
+	! "$@"
+}
+
+# soon COMMAND... - it succeeds within some seconds.
+soon()
+{
 	local tries
 
-	for tries in 1 2 3 4 5 6 7 8 9 10; do
-		running "$1" || return 0
+	for ((tries = 0; tries < 50; tries++)); do
+		"$@" && return
 		sleep 0.1
 	done
-	echo "still running after $tries tries: $1"
+	echo "in vain: $*"
 	return 1
 }
 
+# enforces LIMIT - somebody's kernel holds it here, and not best effort alone.
 enforces()
 {
-	provision && sbx-exec "$ENV_ID" -- true </dev/null | jq -e ".enforced | index(\"$1\")"
+	provision && sbx-exec "$ENV_ID" -- true </dev/null |
+		jq -e --arg limit "$1" '.enforced | any(startswith($limit + ":"))'
 }
 
 # ---- the record
@@ -284,9 +303,15 @@ enforces()
 	is '.stdout.bytes == 1000000 and .exit_code == 0'
 }
 
-@test "exec: a stdin of ours that stays open holds up nothing" {
-	local began
+timed_out()
+{
+	local status=0
 
+	sbx-exec --raw --timeout 500ms "$ENV_ID" -- sleep 20 || status=$?
+	[ "$status" -eq 124 ]
+}
+
+@test "exec: a stdin of ours that stays open holds up nothing" {
 	provision
 	mkfifo "$TEST_DIR/fifo"
 	sleep 20 3>&- >"$TEST_DIR/fifo" &
@@ -294,10 +319,7 @@ enforces()
 	is '.stdout.text == "hi\n"'
 	output=$(within 2000 sbx-exec --raw "$ENV_ID" -- echo hi <"$TEST_DIR/fifo")
 	[ "$output" = hi ]
-	began=$(now_ms)
-	run sbx-exec --raw --timeout 500ms "$ENV_ID" -- sleep 20 <"$TEST_DIR/fifo"
-	[ "$status" -eq 124 ]
-	[ $(($(now_ms) - began)) -lt 2500 ]
+	within 2500 timed_out <"$TEST_DIR/fifo"
 	kill $!
 }
 
@@ -430,7 +452,8 @@ enforces()
 }
 
 @test "exec: what a helper still prints after its command is taken" {
-	skip_unless "without control groups left-overs end at once" enforces pids:cgroup
+	by_design docker gvisor 'without a group for each command left-overs end at once'
+	skip_unless "without control groups left-overs end at once" enforces pids
 	exec_run "$ENV_ID" -- sh -c '(sleep 0.05; echo helper) & echo first'
 	is '.stdout.text == "first\nhelper\n" and .pipes_held == false'
 }
@@ -463,7 +486,7 @@ enforces()
 }
 
 @test "exec: a command over its memory ends with reason memory" {
-	skip_unless "no memory control here" enforces memory:cgroup
+	skip_unless "no memory control here" enforces memory
 	RUN=$RUN.small provision --memory 64MiB
 	exec_run --exit-code --timeout 30s "$ENV_ID" -- \
 		sh -c 'exec tail -n 1 /dev/zero'
@@ -475,11 +498,13 @@ enforces()
 }
 
 @test "exec: a fork bomb meets its limit of pids" {
-	skip_unless "no pids control here" enforces pids:cgroup
+	skip_unless "no pids control here" enforces pids
 	RUN=$RUN.small provision --pids 20
 	exec_run --timeout 3s "$ENV_ID" -- sh -c 'bomb() { bomb | bomb & }; bomb; sleep 1; exit 0'
 	is '.limit == "pids" and .limit_value == 20'
-	is '.reason == "exited" and .exit_code == 0'
+	# gVisor refuses no fork: there the command is ended for it.
+	is '.reason == "exited" and .exit_code == 0 or
+		.signal == 9 and (.enforced | index("pids:watched"))'
 	exec_run "$ENV_ID" -- echo alive
 	is '.exit_code == 0 and .stdout.text == "alive\n" and .limit == null'
 }
@@ -610,8 +635,7 @@ enforces()
 		env --default-signal=INT,TERM,HUP sbx-exec "$ENV_ID" -- \
 			sh -c "setsid sleep $word & exec sleep $word" </dev/null >"$TEST_DIR/out" &
 		pid=$!
-		sleep 0.4
-		running "$word"
+		soon running "$word"
 		kill "-$name" "$pid"
 		status=0
 		wait "$pid" || status=$?
@@ -644,7 +668,7 @@ enforces()
 	word=$(mark)
 	sbx-exec "$ENV_ID" -- sh -c "setsid sleep $word & exec sleep $word" </dev/null >/dev/null &
 	pid=$!
-	sleep 0.4
+	soon running "$word"
 	kill -KILL "$pid"
 	wait "$pid" || :
 	stopped "$word"
@@ -656,7 +680,7 @@ enforces()
 
 @test "exec: - takes the environment from a record on stdin" {
 	provision
-	output=$(sbx-provision --run "$RUN" --epoch 1 </dev/null | sbx-exec - -- cat)
+	output=$(sbx-provision --run "$RUN" --epoch 1 "${IMAGE_OPTION[@]}" </dev/null | sbx-exec - -- cat)
 	is ".type == \"result\" and .env == \"$ENV_ID\" and .stdout.bytes == 0"
 	output=$(printf '{"type":"env","env":"%s"}\nmore' "$ENV_ID" | sbx-exec --raw - -- echo hi)
 	[ "$output" = hi ]
@@ -756,16 +780,14 @@ enforces()
 	cp "$file" "$TEST_DIR/state.json"
 	jq -c ".expires_boot_ms = $((now + 2000))" "$TEST_DIR/state.json" >"$file"
 	exec_run "$ENV_ID" -- sleep 20
-	is '.reason == "expired" and .limit == null and .usage.wall_ms < 3500'
+	is '.reason == "expired" and .limit == null and .usage.wall_ms < 4500'
 	cp "$TEST_DIR/state.json" "$file"
 }
 
 @test "exec: a workload is not started in an environment that is gone" {
-	local pid
-
+	by_design docker gvisor 'a container that stopped is started again on its volume'
 	provision
-	pid=$(jq .init_pid "$SBX_STATE/env/$ENV_ID/state.json")
-	kill -KILL "$pid"
+	end_environment
 	sleep 0.3
 	exec_run "$ENV_ID" -- true
 	[ "$status" -eq 69 ] || [ "$status" -eq 66 ]
@@ -773,13 +795,14 @@ enforces()
 }
 
 @test "exec: an environment that dies under a command is lost and never success" {
-	local pid status=0
+	local pid status=0 word
 
+	word=$(mark)
 	provision
-	sbx-exec --exit-code "$ENV_ID" -- sleep 20 </dev/null >"$TEST_DIR/out" &
+	sbx-exec --exit-code "$ENV_ID" -- sleep "$word" </dev/null >"$TEST_DIR/out" &
 	pid=$!
-	sleep 0.4
-	kill -KILL "$(jq .init_pid "$SBX_STATE/env/$ENV_ID/state.json")"
+	soon running "$word"
+	end_environment
 	wait "$pid" || status=$?
 	[ "$status" -eq 125 ]
 	output=$(cat "$TEST_DIR/out")

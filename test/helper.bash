@@ -8,6 +8,10 @@ bats_require_minimum_version 1.5.0
 
 SRC=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 export SRC
+# What environments are made with: native, or docker or gvisor of the engine that test/engines/with-engine started.
+MECHANISM=${SBX_TEST_MECHANISM:-native}
+IMAGE_OPTION=() # what provisioning takes beside the run on such an engine
+export MECHANISM
 
 setup()
 {
@@ -37,22 +41,41 @@ sbx_setup()
 	*) PATH=$SRC/build:$PATH ;;
 	esac
 	unset SBX_EXTRA_DENY_READ
-	is_root || plain_tools
+	if on_engine; then
+		engine_setup
+	elif ! is_root; then
+		# Seldom has a delegated control group, which the built-in configuration requires.
+		configured_tools 'cgroup: best-effort'
+	fi
 }
 
-# A plain user seldom has a delegated control group, which the built-in configuration requires. So
-# its tools get a configuration that does without, unless the test names one.
-plain_tools()
+on_engine()
+{
+	[ "$MECHANISM" != native ]
+}
+
+engine_setup()
+{
+	[ -n "${SBX_TEST_IMAGE_ID-}" ] || {
+		echo "mechanism $MECHANISM is tested below test/engines/with-engine" >&2
+		return 1
+	}
+	configured_tools "mechanism: $MECHANISM"
+	IMAGE_OPTION=(--image "$SBX_TEST_IMAGE_ID")
+}
+
+# configured_tools LINES - the tools of this test read this configuration, unless it names one.
+configured_tools()
 {
 	local tool real
 
-	echo 'cgroup: best-effort' >"$TEST_DIR/plain.yaml"
+	printf '%s\n' "$1" >"$TEST_DIR/tools.yaml"
 	mkdir "$TEST_DIR/tools"
 	for tool in sbx-provision sbx-exec sbx-reap; do
 		real=$(command -v "$tool") || continue
 		{
 			printf '#!/bin/sh\ncase " $* " in *" --config"*) exec %q "$@" ;; esac\n' "$real"
-			printf 'exec %q --config=%q "$@"\n' "$real" "$TEST_DIR/plain.yaml"
+			printf 'exec %q --config=%q "$@"\n' "$real" "$TEST_DIR/tools.yaml"
 		} >"$TEST_DIR/tools/$tool"
 		chmod 0755 "$TEST_DIR/tools/$tool"
 	done
@@ -72,6 +95,10 @@ provision()
 	case " $* " in
 	*" --epoch "*) ;;
 	*) set -- --epoch 1 "$@" ;;
+	esac
+	case " $MECHANISM $* " in
+	' native '* | *' --image '*) ;;
+	*) set -- "${IMAGE_OPTION[@]}" "$@" ;;
 	esac
 	record=$(sbx-provision "$@" </dev/null) || return
 	ENV_ID=$(jq -er .env <<<"$record") || return
@@ -97,6 +124,43 @@ skip_unless()
 		return 1
 	fi
 	skip "$reason"
+}
+
+# by_design MECHANISM... REASON - skip on these: what the test is about is not there, and that is how
+# it has to be. Not a failure anywhere; the table of mechanisms shows it with its reason.
+by_design()
+{
+	local mechanism
+
+	for mechanism in "${@:1:$#-1}"; do
+		[ "$MECHANISM" != "$mechanism" ] || skip "by design: ${*: -1}"
+	done
+}
+
+# container - the name of the container of $ENV_ID.
+container()
+{
+	docker ps -a --no-trunc --filter "label=sbx.env=$ENV_ID" --format '{{.Names}}'
+}
+
+# end_environment - its first process dies, as by the kernel or by an operator.
+end_environment()
+{
+	if on_engine; then
+		docker kill "$(container)" >/dev/null
+	else
+		kill -KILL "$(jq .init_pid "$SBX_STATE/env/$ENV_ID/state.json")"
+	fi
+}
+
+# workspace - the directory that holds its files, as root of the host sees it.
+workspace()
+{
+	if on_engine; then
+		docker volume inspect --format '{{.Mountpoint}}' "$(container)"
+	else
+		echo "$SBX_STATE/env/$ENV_ID/workspace"
+	fi
 }
 
 is_root()
@@ -143,7 +207,8 @@ nothing_left()
 		[ -n "$found" ] || break
 		[ "$tries" = 10 ] || sleep 0.2
 	done
-	found=$(printf '%s\n' "$found" && left_mounts && left_groups && left_directories "$1")
+	found=$(printf '%s\n' "$found" && left_mounts && left_groups && left_objects &&
+		left_directories "$1")
 	found=$(sed '/^$/d' <<<"$found")
 	[ -z "$found" ] && return
 	printf 'left behind:\n%s\n' "$found"
@@ -178,6 +243,18 @@ left_groups()
 	[ -s "$TEST_DIR/ids" ] || return 0
 	sort -u "$TEST_DIR/ids" | while read -r id; do
 		find /sys/fs/cgroup -type d -name "$id" -printf 'cgroup %p\n' 2>/dev/null || :
+	done
+}
+
+left_objects()
+{
+	local id
+
+	on_engine && [ -s "$TEST_DIR/ids" ] || return 0
+	sort -u "$TEST_DIR/ids" | while read -r id; do
+		docker ps -a --filter "name=$id" --format 'container {{.Names}} {{.Status}}'
+		docker volume ls -q --filter "name=$id" | sed 's/^/volume /'
+		docker network ls -q --filter "name=$id" | sed 's/^/network /'
 	done
 }
 

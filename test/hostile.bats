@@ -1,5 +1,5 @@
 #!/usr/bin/env bats
-# Guests that attack (test/hostile), each in an environment of mechanism native: the guest's own
+# Guests that attack (test/hostile), each in an environment of the mechanism under test: the guest's own
 # word is that everything failed as it must, and from outside nothing has changed, nothing is left
 # running and the next command is right. The numbers are those of the attack catalogue, named in
 # each guest's head.
@@ -20,8 +20,14 @@ setup()
 environment()
 {
 	provision --memory 128MiB --pids 64 --timeout 30s "$@"
-	INIT=$(jq -er .init_pid "$SBX_STATE/env/$ENV_ID/state.json")
-	WORKSPACE=$SBX_STATE/env/$ENV_ID/workspace
+	look_in
+}
+
+# look_in - what is needed to look at $ENV_ID from outside, and the host as it is before the attack.
+look_in()
+{
+	on_engine || INIT=$(jq -er .init_pid "$SBX_STATE/env/$ENV_ID/state.json")
+	WORKSPACE=$(workspace)
 	host_state >"$TEST_DIR/before"
 }
 
@@ -63,11 +69,17 @@ host_state()
 	find / -maxdepth 2 -name .attack -not -path '/proc/*' 2>/dev/null || :
 }
 
-# Processes of the environment beside pid 1, by its pid namespace.
+# Processes of the environment beside pid 1, by its pid namespace; in a container those that are its
+# commands', by their uid, which is all of hostile code there.
 inside()
 {
 	local name pid
 
+	if on_engine; then
+		docker exec "$(container)" sh -c 'grep -lsE "^Uid:[[:space:]]*1000" /proc/[0-9]*/status' |
+			cut -d / -f 3 || :
+		return
+	fi
 	name=$(readlink "/proc/$INIT/ns/pid")
 	find /proc -maxdepth 3 -path '/proc/[0-9]*/ns/pid' -lname "${name//[[\]]/?}" 2>/dev/null |
 		cut -d / -f 3 | grep -vx "$INIT" | while read -r pid; do
@@ -102,7 +114,7 @@ unharmed()
 	left=$(inside)
 	[ -z "$left" ] || {
 		# shellcheck disable=SC2086  # a list of pids
-		ps -o pid,ppid,stat,args -p ${left//$'\n'/,}
+		ps -o pid,ppid,stat,args -p ${left//$'\n'/,} || echo "$left"
 		return 1
 	}
 	diff -u "$TEST_DIR/before" <(host_state) || return
@@ -492,8 +504,7 @@ attack()
 bomb()
 {
 	RUN=$RUN.$2 provision --memory 64MiB --pids 40 --timeout 20s
-	INIT=$(jq -er .init_pid "$SBX_STATE/env/$ENV_ID/state.json")
-	host_state >"$TEST_DIR/before"
+	look_in
 	install_guest "$1"
 	echo "act $2"
 	act "$2" 64

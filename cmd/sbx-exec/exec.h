@@ -1,6 +1,8 @@
 /*
- * sbx-exec: one command in a live environment. The stages in the order of their doing, each a file:
- * gather (options, intake), open (target, feed, plan), start, pump (stream, outer), verdict.
+ * sbx-exec: commands in a live environment, one from the command line or many from a stream of
+ * requests. The stages in the order of their doing, each a file: gather (options, intake), open
+ * (target, hold), then for each command plan, start, pump (feed, stream, outer) and verdict. serve.c
+ * and writer.c are the stream's two ends; a plain command is a stream of one.
  */
 #ifndef SBX_EXEC_H
 #define SBX_EXEC_H
@@ -14,13 +16,14 @@
 #include "base/opt.h"
 #include "data/cmd_env.h"
 #include "data/excerpt.h"
+#include "data/request.h"
 #include "data/result.h"
 #include "mech/mech.h"
 #include "mech/tool.h"
 
 /* ---- options.c: the command line */
 struct exec_options {
-	int raw, exit_code;
+	int raw, exit_code, stream;
 	const char *stdin_from; /* "-", FILE or "@TEXT"; NULL: nothing, or our own with raw */
 	const char *cwd;
 	struct sbx_opt_list env;
@@ -31,10 +34,10 @@ extern const struct sbx_tool_about exec_about;
 int exec_options_check(const struct exec_options *options, struct sbx_err *err)
 	__attribute__((warn_unused_result));
 
-/* ---- intake.c: what is asked */
+/* ---- intake.c: what is asked on the command line */
 struct exec_request {
 	char env_id[SBX_ENV_ID_SIZE];
-	char *const *argv;
+	char *const *argv; /* NULL: requests come as a stream */
 	int from_stdin; /* the environment was named by a record on stdin */
 	struct sbx_buf upstream; /* an error record that came instead of an environment, or empty */
 };
@@ -51,22 +54,29 @@ struct exec_target {
 	struct sbx_env_record record;
 	char **variables; /* of its spec, NULL-terminated */
 	const struct sbx_mech *mech;
-	int64_t left_ms; /* until it expires, as it was when it was opened; more than 0 */
 };
 int exec_target_open(const struct exec_options *options, const char *env_id,
 	struct exec_target *target, struct sbx_err *err) __attribute__((warn_unused_result));
 void exec_target_close(struct exec_target *target); /* a zeroed one is fine */
 
-/* ---- plan.c: request x environment x options; touches nothing */
+/* ---- plan.c: command x environment x configuration; touches nothing */
+struct exec_wish { /* a command as it was asked for, by options or by a request; all borrowed */
+	const char *id; /* a JSON text; NULL: none */
+	char *const *argv;
+	char *const *env; /* "NAME=value", NULL-terminated */
+	const char *cwd; /* NULL: the workspace */
+	uint64_t timeout_ms, output_bytes; /* 0: not given */
+	const char *timeout_name; /* what errors call it */
+};
 struct exec_plan {
 	uint64_t limit_ms; /* the command is ended after that */
 	enum sbx_reason overrun; /* and why: TIMEOUT or EXPIRED */
 	size_t output_bytes; /* kept of each stream */
 	struct sbx_cmd_env variables;
 };
-int exec_plan_make(const struct exec_options *options, const struct exec_request *request,
-	const struct exec_target *target, char *const *caller, struct exec_plan *plan,
-	struct sbx_err *err) __attribute__((warn_unused_result));
+int exec_plan_make(const struct exec_wish *wish, const struct exec_target *target,
+	char *const *caller, struct exec_plan *plan, struct sbx_err *err)
+	__attribute__((warn_unused_result));
 
 /* ---- outer.c: one of our own 0, 1 and 2, in a form that never blocks */
 struct exec_outer {
@@ -92,9 +102,11 @@ struct exec_feed {
 	size_t length;
 	struct sbx_loop_io *reading, *writing;
 };
-/* stdin_is_taken: the environment's record came that way. */
+/* A plain command's, by its options. stdin_is_taken: the environment's record came that way. */
 int exec_feed_open(const struct exec_options *options, int stdin_is_taken, struct exec_feed *feed,
 	struct sbx_err *err) __attribute__((warn_unused_result));
+/* Bytes, borrowed until the feed is closed. */
+void exec_feed_open_bytes(const void *bytes, size_t length, struct exec_feed *feed);
 /* Take over our end of the pipe and begin. */
 int exec_feed_start(struct exec_feed *feed, struct sbx_loop *loop, int fd, struct sbx_err *err)
 	__attribute__((warn_unused_result));
@@ -131,37 +143,29 @@ int exec_stream_is_over(const struct exec_stream *stream); /* read to its end an
 void exec_stream_stop(struct exec_stream *stream); /* before its loop is freed */
 void exec_stream_close(struct exec_stream *stream);
 
-/* ---- signals.c: those that end us wait until the command is ended */
-void exec_signals_hold(sigset_t *held);
-void exec_signals_release(const sigset_t *held);
-void exec_signals_die(int signo) __attribute__((noreturn));
-
-/* ---- start.c: the command, running, and our hold on it */
-struct exec_run {
-	const struct sbx_mech *mech;
-	struct sbx_session *session;
+/* ---- hold.c: our hold on the environment: a loop, a session, and the commands over it */
+struct exec_run;
+struct exec_hold {
+	const struct exec_target *target;
 	struct sbx_loop *loop;
-	uint32_t id;
-	int64_t asked_us; /* monotonic */
-	int ends[3]; /* our ends of its stdin, stdout and stderr, until the pump takes them */
-	struct exec_feed feed;
-	struct exec_stream streams[2]; /* stdout, stderr */
+	struct sbx_session *session; /* NULL: not open, or the environment died */
+	struct sbx_loop_io *events;
+	int lost;
+	struct exec_run *runs; /* asked for and not over */
 	sigset_t held;
 	int holding;
+	int signal; /* that told us to end; 0: none */
 };
-void exec_run_init(struct exec_run *run);
-/* Our own side of its streams: what feeds its stdin, where its outputs go. */
-int exec_run_open(const struct exec_options *options, const struct exec_request *request,
-	const struct exec_plan *plan, struct exec_run *run, struct sbx_err *err)
+/* From here to exec_hold_close() the signals that end us are held: they cancel what runs, and stop
+ * the loop when nothing does, or at the second. */
+int exec_hold_open(struct exec_hold *hold, const struct exec_target *target, struct sbx_err *err)
 	__attribute__((warn_unused_result));
-int exec_start(const struct exec_request *request, const struct exec_target *target,
-	const struct exec_plan *plan, const char *cwd, struct exec_run *run, struct sbx_err *err)
+/* The session, opened if it is not; again after the environment died. */
+int exec_hold_session(struct exec_hold *hold, struct sbx_err *err)
 	__attribute__((warn_unused_result));
-/* Ends the command if it still runs, and lets signals through again. Keeps the excerpts. */
-void exec_run_stop(struct exec_run *run);
-void exec_run_close(struct exec_run *run);
+void exec_hold_close(struct exec_hold *hold); /* ends what runs */
 
-/* ---- pump.c: until the command and all that came from it is over */
+/* ---- start.c, pump.c: a command, until it and all that came from it is over */
 struct exec_outcome {
 	int start_error; /* errno; 0: it started */
 	char stage[24]; /* where it did not start */
@@ -171,22 +175,100 @@ struct exec_outcome {
 	int kill_restarted; /* our kill took the whole environment */
 	int oom;
 	int pipes_held;
-	int signal; /* that told us to end; 0: none */
-	int64_t started_us, ended_us; /* monotonic; 0: never */
+	int64_t asked_us, started_us, ended_us; /* monotonic; 0: never */
 	int has_usage;
 	struct sbx_mech_usage usage;
 	struct sbx_err trouble; /* ending it was not clean; code SBX_OK: it was */
 };
-int exec_pump(struct exec_run *run, const struct exec_plan *plan, struct exec_outcome *outcome,
-	struct sbx_err *err) __attribute__((warn_unused_result));
+enum exec_step { EXEC_IDLE = 0, EXEC_RUNNING, EXEC_DRAINING, EXEC_DELIVERING, EXEC_OVER };
+struct exec_run {
+	struct exec_run *next; /* of the hold's */
+	struct exec_hold *hold;
+	const struct exec_plan *plan; /* borrowed until it is closed */
+	uint32_t id;
+	enum exec_step step;
+	int ends[3]; /* our ends of its stdin, stdout and stderr, until the pump takes them */
+	struct exec_feed feed;
+	struct exec_stream streams[2]; /* stdout, stderr */
+	struct sbx_loop_timer *limit;
+	struct sbx_loop_timer *guard; /* of the step: killing, draining, delivering takes an end */
+	int64_t moved_us, drain_until_us;
+	struct exec_outcome outcome;
+	struct sbx_err failure; /* why there will be no result; code SBX_OK: there is one */
+	void (*over)(void
+			*arg); /* called once, last, when it is over; may close and free the run */
+	void *arg;
+};
+void exec_run_init(struct exec_run *run);
+/* Our own side of its outputs: passed on to our 1 and 2 with `raw`, else kept as the plan says. */
+int exec_run_open(struct exec_run *run, const struct exec_plan *plan, int raw, struct sbx_err *err)
+	__attribute__((warn_unused_result));
+/* start.c: ask for it. From success on, over(arg) is called from the loop. */
+int exec_run_start(struct exec_run *run, struct exec_hold *hold, const struct exec_wish *wish,
+	void (*over)(void *arg), void *arg, struct sbx_err *err)
+	__attribute__((warn_unused_result));
+void exec_run_close(struct exec_run *run); /* when over, or never started; a closed one is fine */
+/* pump.c */
+int exec_pump_begin(struct exec_run *run, struct sbx_err *err) __attribute__((warn_unused_result));
+void exec_pump_event(struct exec_run *run, const struct sbx_mech_event *event);
+void exec_pump_end(struct exec_run *run,
+	enum sbx_reason reason); /* kill it; the first reason counts */
+void exec_pump_hurry(struct exec_run *run); /* it is being ended: wait for nothing more */
 
 /* ---- verdict.c: what to say about it */
-int exec_answer(const struct exec_options *options, const struct exec_request *request,
-	const struct exec_target *target, const struct exec_plan *plan, struct exec_run *run,
-	const struct exec_outcome *outcome, int64_t began_us, struct sbx_err *err)
+/* The result as one line. */
+int exec_verdict(const struct exec_target *target, const struct exec_wish *wish,
+	struct exec_run *run, int64_t began_us, struct sbx_buf *line, struct sbx_err *err)
 	__attribute__((warn_unused_result));
-/* The end of a run that has no result: the exit status. */
+/* A plain command's answer, by its options: the exit status. */
+int exec_answer(const struct exec_options *options, const struct exec_target *target,
+	const struct exec_wish *wish, struct exec_run *run, int64_t began_us, struct sbx_err *err)
+	__attribute__((warn_unused_result));
+/* The end of a plain command that has no result: the exit status. */
 int exec_fail(const struct exec_options *options, const struct exec_request *request,
 	const struct sbx_err *err);
+
+/* ---- writer.c: records to our stdout, none lost and none waited for */
+struct exec_writer {
+	struct sbx_loop *loop; /* borrowed */
+	struct exec_outer outer;
+	struct sbx_buf queue;
+	struct sbx_loop_io *writing;
+	void (*moved)(void *arg); /* called when some of the queue has gone */
+	void *arg;
+	struct sbx_err failure; /* code SBX_OK: none */
+};
+int exec_writer_open(struct exec_writer *writer, struct sbx_loop *loop, void (*moved)(void *arg),
+	void *arg, struct sbx_err *err) __attribute__((warn_unused_result));
+void exec_writer_put(struct exec_writer *writer, const struct sbx_buf *lines);
+void exec_writer_close(struct exec_writer *writer);
+
+/* ---- reader.c: lines from our stdin, each at most 1 MiB */
+struct exec_reader {
+	struct sbx_loop *loop; /* borrowed */
+	struct exec_outer outer;
+	struct sbx_buf line;
+	size_t seen; /* of it without a newline */
+	int skipping; /* the rest of a line that was too long */
+	int paused, ended;
+	struct sbx_loop_io *reading;
+	struct sbx_loop_timer *again; /* a file cannot be watched */
+	/* A line without its newline; NULL: one that was too long; once more with ended set at the end. */
+	void (*take)(void *arg, const char *line, size_t length);
+	void *arg;
+};
+int exec_reader_open(struct exec_reader *reader, struct sbx_loop *loop,
+	void (*take)(void *arg, const char *line, size_t length), void *arg, struct sbx_err *err)
+	__attribute__((warn_unused_result));
+void exec_reader_pause(struct exec_reader *reader, int paused); /* take no more lines for now */
+void exec_reader_close(struct exec_reader *reader);
+
+/* ---- serve.c: requests until the end of stdin: the exit status, or -1 with err */
+int exec_serve(struct exec_hold *hold, struct sbx_err *err) __attribute__((warn_unused_result));
+
+/* ---- signals.c: those that end us wait until the command is ended */
+void exec_signals_hold(sigset_t *held);
+void exec_signals_release(const sigset_t *held);
+void exec_signals_die(int signo) __attribute__((noreturn));
 
 #endif

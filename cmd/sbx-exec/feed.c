@@ -60,6 +60,14 @@ exec_feed_open(const struct exec_options *options, int stdin_is_taken, struct ex
 	return exec_outer_open(STDIN_FILENO, O_RDONLY, &feed->source, err);
 }
 
+void
+exec_feed_open_bytes(const void *bytes, size_t length, struct exec_feed *feed)
+{
+	feed->wanted = 1;
+	feed->next = bytes;
+	feed->length = length;
+}
+
 /* Wait until the source has something; the pipe is watched for its end alone meanwhile. */
 static void
 await_source(struct exec_feed *feed)

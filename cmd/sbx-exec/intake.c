@@ -11,8 +11,6 @@
 #include "data/errors.h"
 #include "data/json.h"
 
-/* execve(2): MAX_ARG_STRLEN is 131,072 with the NUL on pages of 4 KiB. */
-#define ARGUMENT_MAX 131071
 #define READ_PIECE 4096
 
 /* The first line of stdin, without its newline. */
@@ -80,20 +78,15 @@ read_record(struct exec_request *request, struct sbx_err *err)
 }
 
 static int
-check_argv(char *const *argv, struct sbx_err *err)
+take_command(char **operands, struct exec_request *request, struct sbx_err *err)
 {
-	size_t length;
-
-	for (size_t i = 0; argv[i] != NULL; i++) {
-		length = strlen(argv[i]);
-		if (length <= ARGUMENT_MAX)
-			continue;
-		sbx_fail(err, SBX_E_BAD_REQUEST,
-			"argument %zu has %zu bytes; the kernel takes at most %d in one", i, length,
-			ARGUMENT_MAX);
-		return sbx_fail_hint(err, "pass it through --stdin or a file in the workspace");
-	}
-	return 0;
+	if (operands[1] == NULL || strcmp(operands[1], "--") != 0)
+		return sbx_fail(err, SBX_E_USAGE,
+			"the environment has to be followed by -- and the command");
+	if (operands[2] == NULL)
+		return sbx_fail(err, SBX_E_USAGE, "no command after --");
+	request->argv = operands + 2;
+	return sbx_request_check_argv(request->argv, err);
 }
 
 int
@@ -104,13 +97,10 @@ exec_intake(const struct exec_options *options, char **operands, struct exec_req
 		return -1;
 	if (operands[0] == NULL)
 		return sbx_fail(err, SBX_E_USAGE, "no environment is named");
-	if (operands[1] == NULL || strcmp(operands[1], "--") != 0)
+	if (options->stream && (operands[1] != NULL || strcmp(operands[0], "-") == 0))
 		return sbx_fail(err, SBX_E_USAGE,
-			"the environment has to be followed by -- and the command");
-	if (operands[2] == NULL)
-		return sbx_fail(err, SBX_E_USAGE, "no command after --");
-	request->argv = operands + 2;
-	if (check_argv(request->argv, err) < 0)
+			"--stream: an environment's id is all it takes; commands come on stdin");
+	if (!options->stream && take_command(operands, request, err) < 0)
 		return -1;
 	request->from_stdin = strcmp(operands[0], "-") == 0;
 	if (request->from_stdin)

@@ -1,9 +1,10 @@
 /*
- * sbx-exec(1): run one command in a live environment and say what became of it. The phases are the
+ * sbx-exec(1): run commands in a live environment and say what became of each. The phases are the
  * calls below; each stage is a file of its own, and none is visited twice.
  */
 #include "exec.h"
 
+#include <string.h>
 #include <sys/prctl.h>
 #include <unistd.h>
 
@@ -13,42 +14,74 @@ struct exec {
 	struct exec_options options;
 	struct exec_request request;
 	struct exec_target target;
-	struct exec_plan plan;
+	struct exec_hold hold;
+	struct exec_plan plan; /* of a plain command */
 	struct exec_run run;
-	struct exec_outcome outcome;
 };
 
-/* The exit status, or -1 with err. */
+static void
+on_over(void *arg)
+{
+	struct exec_hold *hold = arg;
+
+	sbx_loop_stop(hold->loop);
+}
+
+/* One command, from the command line: the exit status, or -1 with err. */
+static int
+run_one(struct exec *exec, int64_t began_us, struct sbx_err *err)
+{
+	char *variables[sizeof(exec->options.env.items) / sizeof(exec->options.env.items[0]) +
+		1] = { NULL };
+	struct exec_wish wish = { .argv = exec->request.argv,
+		.env = variables,
+		.cwd = exec->options.cwd,
+		.timeout_ms = exec->options.timeout_ms,
+		.output_bytes = exec->options.output_bytes,
+		.timeout_name = "--timeout" };
+	struct exec_run *run = &exec->run;
+
+	/* The list is of const strings and the wish's is shaped like execve's. */
+	memcpy(variables, exec->options.env.items, exec->options.env.count * sizeof(variables[0]));
+	if (exec_plan_make(&wish, &exec->target, environ, &exec->plan, err) < 0 ||
+		exec_feed_open(&exec->options, exec->request.from_stdin, &run->feed, err) < 0 ||
+		exec_run_open(run, &exec->plan, exec->options.raw, err) < 0 ||
+		exec_hold_open(&exec->hold, &exec->target, err) < 0 ||
+		exec_run_start(run, &exec->hold, &wish, on_over, &exec->hold, err) < 0)
+		return -1;
+	if (sbx_loop_run(exec->hold.loop, err) < 0) {
+		err->executed = SBX_EXECUTED_UNKNOWN; /* it was asked for */
+		return -1;
+	}
+	exec_hold_close(&exec->hold);
+	if (exec->hold.signal != 0)
+		return 0;
+	if (run->failure.code != SBX_OK) {
+		*err = run->failure;
+		return -1;
+	}
+	return exec_answer(&exec->options, &exec->target, &wish, run, began_us, err);
+}
+
 static int
 work(struct exec *exec, int argc, char **argv, int64_t began_us, struct sbx_err *err)
 {
-	struct exec_run *run = &exec->run;
-	int operand;
+	int operand = sbx_tool_begin(&exec_about, argc, argv, &exec->options, err);
 
 	/* gather */
-	operand = sbx_tool_begin(&exec_about, argc, argv, &exec->options, err);
 	if (operand == SBX_TOOL_DONE)
 		return 0;
 	if (operand < 0 || exec_intake(&exec->options, argv + operand, &exec->request, err) < 0)
 		return -1;
 	/* open: from here on no new right is wanted */
-	if (exec_target_open(&exec->options, exec->request.env_id, &exec->target, err) < 0 ||
-		exec_plan_make(&exec->options, &exec->request, &exec->target, environ, &exec->plan,
-			err) < 0 ||
-		exec_run_open(&exec->options, &exec->request, &exec->plan, run, err) < 0)
+	if (exec_target_open(&exec->options, exec->request.env_id, &exec->target, err) < 0)
 		return -1;
-	/* start */
-	if (exec_start(&exec->request, &exec->target, &exec->plan, exec->options.cwd, run, err) < 0)
+	/* serve */
+	if (!exec->options.stream)
+		return run_one(exec, began_us, err);
+	if (exec_hold_open(&exec->hold, &exec->target, err) < 0)
 		return -1;
-	/* pump: until nothing of the command is left */
-	if (exec_pump(run, &exec->plan, &exec->outcome, err) < 0)
-		return -1;
-	exec_run_stop(run);
-	if (exec->outcome.signal != 0)
-		return 0;
-	/* verdict */
-	return exec_answer(&exec->options, &exec->request, &exec->target, &exec->plan, run,
-		&exec->outcome, began_us, err);
+	return exec_serve(&exec->hold, err);
 }
 
 int
@@ -62,12 +95,12 @@ main(int argc, char **argv)
 	prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
 	exec_run_init(&exec.run);
 	status = work(&exec, argc, argv, began_us, &err);
-	exec_run_stop(&exec.run);
-	if (exec.outcome.signal != 0)
-		exec_signals_die(exec.outcome.signal);
+	exec_run_close(&exec.run);
+	exec_hold_close(&exec.hold);
+	if (exec.hold.signal != 0)
+		exec_signals_die(exec.hold.signal);
 	if (status < 0)
 		status = exec_fail(&exec.options, &exec.request, &err);
-	exec_run_close(&exec.run);
 	sbx_cmd_env_done(&exec.plan.variables);
 	exec_target_close(&exec.target);
 	exec_request_done(&exec.request);

@@ -51,6 +51,11 @@ static const struct sbx_opt table[] = {
 		.kind = SBX_OPT_FLAG,
 		.offset = AT(raw),
 		.help = "no record: pass its bytes through and exit as it did" },
+	{ .name = "", .kind = SBX_OPT_HEAD, .help = "Many commands" },
+	{ .name = "stream",
+		.kind = SBX_OPT_FLAG,
+		.offset = AT(stream),
+		.help = "take requests from stdin, a line each, and answer each with a record" },
 	SBX_OPT_COMMON(struct exec_options, common),
 	{ .name = NULL },
 };
@@ -58,6 +63,7 @@ static const struct sbx_opt table[] = {
 static const char *const usage[] = {
 	"[options] ENV -- COMMAND [ARGUMENT...]",
 	"[options] - -- COMMAND [ARGUMENT...]",
+	"--stream [options] ENV",
 	NULL,
 };
 
@@ -67,6 +73,25 @@ const struct sbx_tool_about exec_about = {
 	.table = table,
 	.common_offset = AT(common),
 };
+
+/* What a request says for itself. */
+static int
+check_stream(const struct exec_options *options, struct sbx_err *err)
+{
+	const struct {
+		const char *name;
+		int given;
+	} others[] = { { "raw", options->raw }, { "exit-code", options->exit_code },
+		{ "stdin", options->stdin_from != NULL }, { "cwd", options->cwd != NULL },
+		{ "env", options->env.count > 0 }, { "timeout", options->timeout_ms != 0 },
+		{ "output-bytes", options->output_bytes != 0 } };
+
+	for (size_t i = 0; i < sizeof(others) / sizeof(others[0]); i++)
+		if (others[i].given)
+			return sbx_fail(err, SBX_E_USAGE,
+				"--%s: is of one command, not of --stream", others[i].name);
+	return 0;
+}
 
 int
 exec_options_check(const struct exec_options *options, struct sbx_err *err)
@@ -82,5 +107,5 @@ exec_options_check(const struct exec_options *options, struct sbx_err *err)
 		if (strchr(options->env.items[i], '=') == NULL)
 			return sbx_fail(err, SBX_E_USAGE, "--env: \"%.64s\" is not NAME=VALUE",
 				options->env.items[i]);
-	return 0;
+	return options->stream ? check_stream(options, err) : 0;
 }

@@ -1,7 +1,6 @@
 /*
- * Start the command: pipes of its own for all three streams (none of our descriptors ever becomes
- * its own), our hold on the environment, the request. From here to exec_run_stop() the signals that
- * end us are held.
+ * Ask for a command: pipes of its own for all three streams (none of our descriptors ever becomes
+ * its own), and the request. From there to its end it is the pump's.
  */
 #include "exec.h"
 
@@ -36,14 +35,12 @@ exec_run_init(struct exec_run *run)
 }
 
 int
-exec_run_open(const struct exec_options *options, const struct exec_request *request,
-	const struct exec_plan *plan, struct exec_run *run, struct sbx_err *err)
+exec_run_open(struct exec_run *run, const struct exec_plan *plan, int raw, struct sbx_err *err)
 {
-	if (exec_feed_open(options, request->from_stdin, &run->feed, err) < 0)
-		return -1;
+	run->plan = plan;
 	for (int i = 0; i < 2; i++)
-		if (exec_stream_open(&run->streams[i], options->raw ? i + 1 : -1,
-			    plan->output_bytes, err) < 0)
+		if (exec_stream_open(&run->streams[i], raw ? i + 1 : -1, plan->output_bytes, err) <
+			0)
 			return -1;
 	return 0;
 }
@@ -90,57 +87,57 @@ make_ends(struct exec_run *run, const struct sbx_env_record *record, struct ends
 }
 
 int
-exec_start(const struct exec_request *request, const struct exec_target *target,
-	const struct exec_plan *plan, const char *cwd, struct exec_run *run, struct sbx_err *err)
+exec_run_start(struct exec_run *run, struct exec_hold *hold, const struct exec_wish *wish,
+	void (*over)(void *arg), void *arg, struct sbx_err *err)
 {
 	__attribute__((cleanup(close_ends))) struct ends theirs = { { -1, -1, -1 } };
+	const struct sbx_mech *mech = hold->target->mech;
 	struct sbx_mech_command command = {
-		.argv = request->argv,
-		.envp = plan->variables.items,
-		.cwd = cwd,
+		.argv = wish->argv,
+		.envp = run->plan->variables.items,
+		.cwd = wish->cwd,
 	};
 
-	run->mech = target->mech;
-	run->asked_us = sbx_clock_mono_us();
-	exec_signals_hold(&run->held);
-	run->holding = 1;
-	run->loop = sbx_loop_make(err);
-	if (run->loop == NULL || make_ends(run, &target->record, &theirs, err) < 0)
+	run->hold = hold;
+	run->over = over;
+	run->arg = arg;
+	run->outcome.asked_us = sbx_clock_mono_us();
+	if (make_ends(run, &hold->target->record, &theirs, err) < 0 ||
+		exec_hold_session(hold, err) < 0)
 		return -1;
 	command.stdin_fd = theirs.fd[0];
 	command.stdout_fd = theirs.fd[1];
 	command.stderr_fd = theirs.fd[2];
-	if (run->mech->open(&target->tool.host, &target->env, &target->record, &run->session, err) <
-		0)
+	if (mech->start(hold->session, &command, &run->id, err) < 0)
 		return -1;
-	return run->mech->start(run->session, &command, &run->id, err);
-}
-
-void
-exec_run_stop(struct exec_run *run)
-{
-	exec_feed_stop(&run->feed);
-	for (int i = 0; i < 2; i++)
-		exec_stream_stop(&run->streams[i]);
-	sbx_loop_free(run->loop);
-	run->loop = NULL;
-	if (run->session != NULL)
-		run->mech->close(run->session);
-	run->session = NULL;
-	for (int i = 0; i < STREAM_COUNT; i++) {
-		sbx_scoped_close(&run->ends[i]);
-		run->ends[i] = -1;
-	}
-	if (run->holding)
-		exec_signals_release(&run->held);
-	run->holding = 0;
+	run->next = hold->runs;
+	hold->runs = run;
+	run->step = EXEC_RUNNING;
+	if (exec_pump_begin(run, err) == 0)
+		return 0;
+	err->executed = SBX_EXECUTED_UNKNOWN; /* it was asked for */
+	return -1;
 }
 
 void
 exec_run_close(struct exec_run *run)
 {
-	exec_run_stop(run);
+	struct exec_hold *hold = run->hold;
+
+	for (struct exec_run **at = hold != NULL ? &hold->runs : NULL; at != NULL && *at != NULL;
+		at = &(*at)->next)
+		if (*at == run) {
+			*at = run->next;
+			break;
+		}
+	if (hold != NULL && hold->loop != NULL) {
+		sbx_loop_cancel(hold->loop, run->limit);
+		sbx_loop_cancel(hold->loop, run->guard);
+	}
 	exec_feed_close(&run->feed);
 	for (int i = 0; i < 2; i++)
 		exec_stream_close(&run->streams[i]);
+	for (int i = 0; i < STREAM_COUNT; i++)
+		sbx_scoped_close(&run->ends[i]);
+	exec_run_init(run);
 }

@@ -27,7 +27,7 @@ check_state(const struct exec_target *target, struct sbx_err *err)
 	case SBX_ENV_READY:
 		break;
 	}
-	if (target->left_ms <= 0)
+	if (sbx_env_left_ms(record) <= 0)
 		return sbx_fail(err, SBX_E_EXPIRED, "%s is past its expiry", record->id);
 	return 0;
 }
@@ -74,7 +74,6 @@ exec_target_open(const struct exec_options *options, const char *env_id, struct 
 	target->env_open = 1;
 	if (sbx_env_read(&target->env, &target->record, err) < 0)
 		return -1;
-	target->left_ms = sbx_env_left_ms(&target->record);
 	if (check_state(target, err) < 0 || read_variables(target, err) < 0)
 		return -1;
 	target->mech = sbx_mech_find(target->record.mechanism, err);

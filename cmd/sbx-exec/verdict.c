@@ -87,14 +87,14 @@ judge_end(const struct exec_outcome *outcome, struct verdict *verdict)
 }
 
 static void
-judge_limit(const struct exec_target *target, const struct exec_plan *plan,
-	const struct exec_outcome *outcome, struct sbx_result *result)
+judge_limit(const struct exec_target *target, const struct exec_run *run, struct sbx_result *result)
 {
 	const struct sbx_limits *limits = &target->record.limits;
+	const struct exec_outcome *outcome = &run->outcome;
 
 	if (result->reason == SBX_REASON_TIMEOUT) {
 		result->limit = "wall_time";
-		result->limit_value = plan->limit_ms;
+		result->limit_value = run->plan->limit_ms;
 	} else if (result->oom) {
 		result->limit = "memory";
 		result->limit_value = limits->memory_bytes;
@@ -111,12 +111,11 @@ between(int64_t from_us, int64_t to_us)
 }
 
 static void
-judge_cost(const struct exec_run *run, const struct exec_outcome *outcome, int64_t began_us,
-	struct sbx_result *result)
+judge_cost(const struct exec_outcome *outcome, int64_t began_us, struct sbx_result *result)
 {
 	int64_t started_us = outcome->started_us != 0 ? outcome->started_us : outcome->ended_us;
 
-	result->start_us = between(run->asked_us, started_us);
+	result->start_us = between(outcome->asked_us, started_us);
 	result->run_us = between(started_us, outcome->ended_us);
 	result->total_us = between(began_us, sbx_clock_mono_us());
 	result->wall_ms = result->run_us / 1000;
@@ -169,42 +168,75 @@ answer_raw(const struct exec_run *run, const char *program, const struct sbx_res
 	return sbx_result_status(result);
 }
 
-static int
-answer_record(const struct sbx_result *result, struct sbx_err *err)
+static void
+judge(const struct exec_target *target, const struct exec_wish *wish, struct exec_run *run,
+	int64_t began_us, struct verdict *verdict)
 {
-	SBX_AUTO_BUF line = SBX_BUF_INIT(SBX_JSON_LINE_MAX);
+	struct sbx_result *result = &verdict->result;
 
-	if (sbx_result_record(result, &line, err) == 0 && sbx_tool_print(&line, err) == 0)
+	*verdict = (struct verdict){
+		.result = { .id = wish->id, .env = target->record.id, .argv = wish->argv }
+	};
+	for (size_t i = 0; i < target->record.enforced_count; i++)
+		verdict->enforced[i] = target->record.enforced[i];
+	result->enforced = verdict->enforced;
+	judge_end(&run->outcome, verdict);
+	judge_limit(target, run, result);
+	judge_cost(&run->outcome, began_us, result);
+	sbx_excerpt_finish(&run->streams[0].excerpt, &result->out);
+	sbx_excerpt_finish(&run->streams[1].excerpt, &result->err);
+}
+
+/* The command ran, whatever becomes of its record. */
+static int
+write_record(const struct sbx_result *result, struct sbx_buf *line, struct sbx_err *err)
+{
+	if (sbx_result_record(result, line, err) == 0)
 		return 0;
 	err->executed = SBX_EXECUTED_YES;
 	return -1;
 }
 
 int
-exec_answer(const struct exec_options *options, const struct exec_request *request,
-	const struct exec_target *target, const struct exec_plan *plan, struct exec_run *run,
-	const struct exec_outcome *outcome, int64_t began_us, struct sbx_err *err)
+exec_verdict(const struct exec_target *target, const struct exec_wish *wish, struct exec_run *run,
+	int64_t began_us, struct sbx_buf *line, struct sbx_err *err)
 {
-	struct verdict verdict = { .result = { .env = request->env_id, .argv = request->argv } };
-	struct sbx_result *result = &verdict.result;
+	struct verdict verdict;
+
+	judge(target, wish, run, began_us, &verdict);
+	return write_record(&verdict.result, line, err);
+}
+
+static int
+answer_record(const struct sbx_result *result, struct sbx_err *err)
+{
+	SBX_AUTO_BUF line = SBX_BUF_INIT(SBX_JSON_LINE_MAX);
+
+	if (write_record(result, &line, err) < 0)
+		return -1;
+	if (sbx_tool_print(&line, err) == 0)
+		return 0;
+	err->executed = SBX_EXECUTED_YES;
+	return -1;
+}
+
+int
+exec_answer(const struct exec_options *options, const struct exec_target *target,
+	const struct exec_wish *wish, struct exec_run *run, int64_t began_us, struct sbx_err *err)
+{
+	const struct exec_outcome *outcome = &run->outcome;
 	int by_command = options->raw || options->exit_code;
+	struct verdict verdict;
 	int status = 0;
 
-	for (size_t i = 0; i < target->record.enforced_count; i++)
-		verdict.enforced[i] = target->record.enforced[i];
-	result->enforced = verdict.enforced;
-	judge_end(outcome, &verdict);
-	judge_limit(target, plan, outcome, result);
-	judge_cost(run, outcome, began_us, result);
-	sbx_excerpt_finish(&run->streams[0].excerpt, &result->out);
-	sbx_excerpt_finish(&run->streams[1].excerpt, &result->err);
+	judge(target, wish, run, began_us, &verdict);
 	if (isatty(STDERR_FILENO))
-		tell_limits(options, result);
+		tell_limits(options, &verdict.result);
 	if (by_command)
-		status = sbx_result_status(result);
+		status = sbx_result_status(&verdict.result);
 	if (options->raw)
-		status = answer_raw(run, request->argv[0], result);
-	else if (answer_record(result, err) < 0)
+		status = answer_raw(run, wish->argv[0], &verdict.result);
+	else if (answer_record(&verdict.result, err) < 0)
 		return -1;
 	if (outcome->trouble.code == SBX_OK)
 		return status;

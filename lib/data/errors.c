@@ -96,7 +96,10 @@ sbx_error_record(const struct sbx_err *err, const char *id, struct sbx_buf *out)
 	sbx_json_out_init(&json, out);
 	sbx_json_out_object(&json, NULL);
 	sbx_json_out_string(&json, "type", "error");
-	sbx_json_out_string(&json, "id", id);
+	if (id != NULL)
+		sbx_json_out_raw(&json, "id", id, strlen(id));
+	else
+		sbx_json_out_null(&json, "id");
 	sbx_json_out_string(&json, "code", sbx_code_name(err->code));
 	sbx_json_out_string(&json, "message", err->msg);
 	if (err->hint[0] != '\0')

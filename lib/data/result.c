@@ -187,7 +187,10 @@ write_line(const struct sbx_result *result, size_t most, struct sbx_buf *line, s
 	sbx_json_out_init(&out, line);
 	sbx_json_out_object(&out, NULL);
 	sbx_json_out_string(&out, "type", "result");
-	sbx_json_out_string(&out, "id", result->id);
+	if (result->id != NULL)
+		sbx_json_out_raw(&out, "id", result->id, strlen(result->id));
+	else
+		sbx_json_out_null(&out, "id");
 	sbx_json_out_string(&out, "env", result->env);
 	argv_out(&out, result->argv);
 	fate_out(&out, result);

@@ -38,7 +38,7 @@ struct sbx_result_stream {
 void sbx_result_stream_trim(struct sbx_result_stream *stream);
 
 struct sbx_result {
-	const char *id; /* of the request; NULL for a plain command */
+	const char *id; /* of the request, a JSON text; NULL for a plain command */
 	const char *env;
 	char *const *argv;
 	enum sbx_reason reason;

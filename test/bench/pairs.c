@@ -23,6 +23,7 @@
 
 struct side {
 	char **argv;
+	const struct sbx_mech *mech;
 	struct sbx_session *session; /* NULL: a plain process */
 	int null_fd;
 	double *us;
@@ -47,9 +48,10 @@ attach(struct side *side, const char *id)
 
 	sbx_config_init(&config);
 	if (sbx_state_open(NULL, NULL, &state, &err) != 0 ||
-		sbx_env_open(&state, id, &env, &err) != 0 ||
-		sbx_env_read(&env, &record, &err) != 0 ||
-		sbx_mech_native.open(&host, &env, &record, &side->session, &err) != 0)
+		sbx_env_open(&state, id, &env, &err) != 0 || sbx_env_read(&env, &record, &err) != 0)
+		die(id, &err);
+	side->mech = sbx_mech_find(record.mechanism, &err);
+	if (side->mech == NULL || side->mech->open(&host, &env, &record, &side->session, &err) != 0)
 		die(id, &err);
 }
 
@@ -85,14 +87,15 @@ run_in_session(const struct side *side)
 	struct sbx_mech_usage usage;
 	struct sbx_mech_event event = { 0 };
 	struct sbx_err err = { 0 };
+	const struct sbx_mech *mech = side->mech;
 	uint32_t id;
 
-	if (sbx_mech_native.start(side->session, &command, &id, &err) != 0)
+	if (mech->start(side->session, &command, &id, &err) != 0)
 		die("start", &err);
 	while (event.kind != SBX_EVENT_EXITED) {
-		struct pollfd wait = { .fd = sbx_mech_native.fd(side->session), .events = POLLIN };
+		struct pollfd wait = { .fd = mech->fd(side->session), .events = POLLIN };
 
-		if (sbx_mech_native.next(side->session, &event) == 1) {
+		if (mech->next(side->session, &event) == 1) {
 			if (event.kind != SBX_EVENT_STARTED && event.kind != SBX_EVENT_EXITED)
 				die(event.stage, NULL);
 			continue;
@@ -102,7 +105,7 @@ run_in_session(const struct side *side)
 	}
 	if (event.status != 0)
 		die("the command failed", NULL);
-	if (sbx_mech_native.finish(side->session, id, &usage, &err) != 0)
+	if (mech->finish(side->session, id, &usage, &err) != 0)
 		die("finish", &err);
 }
 
