@@ -11,8 +11,8 @@
 #
 # A new file is found by its place: lib/<room>/*.c and lib/<room>/<part>/*.c,
 # cmd/<tool>/*.c, test/unit/test_*.c, test/fuzz/fuzz_*.c, test/hostile/*.c, test/gvisor/*.c,
-# test/vm/*.c, test/bench/*.c, contrib/examples/*.c, man/*.[1-8], etc/*.yaml. Guests (hostile, gvisor, vm, examples) are static:
-# they run in any image.
+# test/vm/*.c, test/bench/*.c, test/degrade/*.c, contrib/examples/*.c, man/*.[1-8], etc/*.yaml.
+# Guests (hostile, gvisor, vm, examples) are static: they run in any image.
 
 VERSION = 0.1.0
 
@@ -116,6 +116,7 @@ UNIT_SRC = $(sort $(wildcard test/unit/test_*.c))
 FUZZ_SRC = $(sort $(wildcard test/fuzz/fuzz_*.c))
 HOSTILE_SRC = $(sort $(wildcard test/hostile/*.c test/gvisor/*.c test/vm/*.c contrib/examples/*.c))
 BENCH_SRC = $(sort $(wildcard test/bench/*.c))
+DEGRADE_SRC = $(sort $(wildcard test/degrade/*.c))
 HEADERS = $(sort $(wildcard lib/*/*.h lib/*/*/*.h cmd/*/*.h test/*/*.h))
 
 # These run inside sandboxes, in any image: static, position independent, with musl, which starts
@@ -223,10 +224,11 @@ $(foreach tool,$(STATIC_TOOLS),$(eval $(call static_tool,$(tool))))
 UNIT = $(UNIT_SRC:%.c=$(B)/%)
 HOSTILE = $(HOSTILE_SRC:%.c=$(B)/%)
 BENCH = $(BENCH_SRC:%.c=$(B)/%)
+DEGRADE = $(DEGRADE_SRC:%.c=$(B)/%)
 ASAN_UNIT = $(UNIT_SRC:%.c=$(B)/asan/%)
 FUZZERS = $(FUZZ_SRC:test/fuzz/%.c=$(B)/fuzz/%)
 
-$(UNIT) $(BENCH): $(B)/%: $(B)/obj/%.o $(B)/libsbx.a
+$(UNIT) $(BENCH) $(DEGRADE): $(B)/%: $(B)/obj/%.o $(B)/libsbx.a
 	@mkdir -p $(@D)
 	$(call say,ld)$(HOST_LINK) -o $@ $(filter %.o %.a,$^) $(LIBS)
 $(HOSTILE): $(B)/%: $(B)/static/%.o
@@ -252,7 +254,7 @@ run: all $(HOSTILE)
 	@$(HERE) $(if $(CMD),contrib/sbx-run -- sh -c "$$CMD",contrib/examples/demo \
 		$(B)/contrib/examples/hostile)
 
-tests: all $(UNIT) $(HOSTILE)
+tests: all $(UNIT) $(HOSTILE) $(DEGRADE)
 
 check: tests
 	@$(HERE) SBX_TEST_TAP=$(B)/tap/native test/run all

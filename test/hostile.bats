@@ -33,14 +33,15 @@ look_in()
 
 install_guest()
 {
-	timeout 20 sbx-exec --exit-code --stdin "$GUESTS/$1" "$ENV_ID" -- \
+	timeout 60 sbx-exec --exit-code --stdin "$GUESTS/$1" "$ENV_ID" -- \
 		sh -c 'cat >g && chmod 700 g' >/dev/null
 }
 
 # act ARGUMENTS... - let the installed guest act; its record is in $output.
 act()
 {
-	run timeout 45 sbx-exec --output-bytes 128KiB "$ENV_ID" -- ./g "$@" </dev/null
+	run timeout 90 sbx-exec --output-bytes 128KiB --env "GUEST_IN=$MECHANISM" "$ENV_ID" -- \
+		./g "$@" </dev/null
 }
 
 is()
@@ -118,7 +119,7 @@ unharmed()
 		return 1
 	}
 	diff -u "$TEST_DIR/before" <(host_state) || return
-	run timeout 20 sbx-exec "$ENV_ID" -- sh -c 'echo "$((6 * 7))"; exit 3' </dev/null
+	run timeout 60 sbx-exec "$ENV_ID" -- sh -c 'echo "$((6 * 7))"; exit 3' </dev/null
 	is '.reason == "exited" and .exit_code == 3 and .stdout.text == "42\n" and .limit == null'
 }
 
@@ -147,7 +148,7 @@ attack()
 @test "hostile: no descriptor and no directory of a caller can be reached" {
 	environment
 	install_guest identity
-	run timeout 20 sbx-exec "$ENV_ID" -- ./g descriptors </dev/null 5</etc/shadow 6</ 99<"$TEST_DIR"
+	run timeout 60 sbx-exec --env "GUEST_IN=$MECHANISM" "$ENV_ID" -- ./g descriptors </dev/null 5</etc/shadow 6</ 99<"$TEST_DIR"
 	held
 	attack identity descriptors roots
 }
@@ -158,14 +159,14 @@ attack()
 	export CALLER_VALUE=$secret
 	environment
 	install_guest identity
-	timeout 20 sbx-exec --env "OTHER_VALUE=$secret" "$ENV_ID" -- sh -c 'sleep 5; :' "$secret" \
+	timeout 60 sbx-exec --env "OTHER_VALUE=$secret" "$ENV_ID" -- sh -c 'sleep 5; :' "$secret" \
 		</dev/null >/dev/null 3>&- &
 	soon is_busy
 	act others
 	held
 	is ".stdout.text | test(\"$secret\") | not"
 	# The pattern does not match itself, which is in the arguments of the one who looks.
-	run timeout 20 sbx-exec "$ENV_ID" -- sh -c \
+	run timeout 60 sbx-exec "$ENV_ID" -- sh -c \
 		'cat /proc/[0-9]*/environ /proc/[0-9]*/cmdline 2>/dev/null | grep -ac "OTHER_VALU[E]=\|CALLER_VALU[E]="' </dev/null
 	is '.stdout.text == "0\n"'
 	wait $!
@@ -174,8 +175,7 @@ attack()
 @test "hostile: pid 1 is neither traced, read nor ended" {
 	environment
 	attack identity memory signals
-	[ "$(jq .init_pid "$SBX_STATE/env/$ENV_ID/state.json")" = "$INIT" ]
-	[ -d "/proc/$INIT" ]
+	on_engine || [ -d "/proc/$INIT" ]
 }
 
 @test "hostile: a neighbour in the same environment is out of reach" {
@@ -183,7 +183,7 @@ attack()
 
 	environment
 	install_guest sockets
-	timeout 20 sbx-exec "$ENV_ID" -- ./g neighbour "$RUN" </dev/null >"$TEST_DIR/neighbour" 3>&- &
+	timeout 60 sbx-exec --env "GUEST_IN=$MECHANISM" "$ENV_ID" -- ./g neighbour "$RUN" </dev/null >"$TEST_DIR/neighbour" 3>&- &
 	neighbour=$!
 	soon test -e "$WORKSPACE/listening"
 	act visit "$RUN"
@@ -200,15 +200,16 @@ attack()
 
 	RUN=$RUN.a environment
 	first=$ENV_ID
-	timeout 20 sbx-exec --exit-code "$first" -- sh -c 'umask 0; echo secret >/tmp/s; echo secret >s' \
+	timeout 60 sbx-exec --exit-code "$first" -- sh -c 'umask 0; echo secret >/tmp/s; echo secret >s' \
 		</dev/null >/dev/null
 	RUN=$RUN.b environment
-	run timeout 20 sbx-exec "$ENV_ID" -- sh -c \
+	run timeout 60 sbx-exec "$ENV_ID" -- sh -c \
 		'ls /tmp; cat /tmp/s s; find / -xdev -name "'"$first"'" 2>/dev/null; grep secret -r / -s --include=s' \
 		</dev/null
 	is '.stdout.bytes == 0'
-	# Without a view in common there is still the host: another uid, in a directory of root's.
-	[ "$(jq .uid "$SBX_STATE/env/$first/state.json")" != \
+	# Without a view in common there is still the host: another uid, in a directory of root's. In
+	# containers the uid is the same, and the engine's volumes are what is apart.
+	on_engine || [ "$(jq .uid "$SBX_STATE/env/$first/state.json")" != \
 		"$(jq .uid "$SBX_STATE/env/$ENV_ID/state.json")" ]
 	[ "$(stat -c '%a %u' "$SBX_STATE")" = '700 0' ]
 	unharmed
@@ -225,7 +226,7 @@ attack()
 		echo "act $what"
 		act "$what"
 		held
-		is '.usage.wall_ms < 3000'
+		is ".usage.wall_ms < 3000"
 		unharmed
 	done
 }
@@ -237,7 +238,7 @@ attack()
 	install_guest linger
 	for what in deaf stop-itself fifo clocks slow closed filled cpu; do
 		echo "act $what"
-		run timeout 20 sbx-exec --timeout 300ms "$ENV_ID" -- ./g "$what" </dev/null
+		run timeout 60 sbx-exec --timeout 300ms --env "GUEST_IN=$MECHANISM" "$ENV_ID" -- ./g "$what" </dev/null
 		is '.reason == "timeout" and .limit == "wall_time" and .exit_code == null'
 		is '.usage.wall_ms >= 300 and .usage.wall_ms < 3000'
 		is '.stdout.text | test("ESCAPED") | not'
@@ -249,7 +250,7 @@ attack()
 @test "hostile: processor time of short-lived children is counted" {
 	environment
 	install_guest linger
-	run timeout 20 sbx-exec --timeout 700ms "$ENV_ID" -- ./g cpu </dev/null
+	run timeout 60 sbx-exec --timeout 700ms --env "GUEST_IN=$MECHANISM" "$ENV_ID" -- ./g cpu </dev/null
 	is '.reason == "timeout" and .usage.cpu_ms > 200'
 	unharmed
 }
@@ -260,7 +261,7 @@ attack()
 	environment
 	install_guest linger
 	for ((i = 0; i < 100; i++)); do
-		timeout 20 sbx-exec "$ENV_ID" -- ./g chain </dev/null >"$TEST_DIR/out"
+		timeout 60 sbx-exec --env "GUEST_IN=$MECHANISM" "$ENV_ID" -- ./g chain </dev/null >"$TEST_DIR/out"
 		[ -z "$(inside)" ]
 	done
 	unharmed
@@ -335,6 +336,7 @@ attack()
 @test "hostile: an image's links at places of ours lead nowhere" {
 	local hex rootfs name
 
+	by_design docker gvisor 'what an image may be is for the engine to judge'
 	hex=$(head -c 32 /dev/urandom | od -An -tx1 | tr -d ' \n')
 	rootfs=$SBX_STATE/image/$hex/rootfs
 	mkdir -m 0700 "$SBX_STATE/image"
@@ -348,7 +350,7 @@ attack()
 	ln -s "$TEST_DIR/outside" "$rootfs/etc/passwd"
 	chmod -R a+rX "$rootfs"
 	environment --image "sha256:$hex"
-	run timeout 20 sbx-exec "$ENV_ID" -- /bin/g writing </dev/null
+	run timeout 60 sbx-exec "$ENV_ID" -- /bin/g writing </dev/null
 	is '.stdout.text | test("\nend [1-9]") and (test("ESCAPED open|ESCAPED mkdir") | not)'
 	[ -z "$(ls -A "$TEST_DIR/outside")" ]
 	[ "$(readlink "$rootfs/dev")" = "$TEST_DIR/outside" ]
@@ -358,6 +360,7 @@ attack()
 @test "hostile: a device of the host that is something else is refused" {
 	local what
 
+	by_design docker gvisor 'devices are the engine'"'"'s, and none is bound'
 	ln -s /etc/shadow "$TEST_DIR/link"
 	cp /etc/hostname "$TEST_DIR/file"
 	for what in /dev/zero "$TEST_DIR/file"; do
@@ -376,11 +379,12 @@ attack()
 }
 
 @test "hostile: a mount of the environment never shows on the host" {
+	by_design docker gvisor 'mounts are made by the engine in its own namespace'
 	unshare -m --propagation shared timeout 60 bash -c '
 		before=$(wc -l </proc/self/mountinfo)
 		id=$(sbx-provision --run "$1" --epoch 1 </dev/null | jq -er .env)
 		after=$(wc -l </proc/self/mountinfo)
-		timeout 20 sbx-exec --exit-code "$id" -- grep -cE "(shared|master):" /proc/self/mountinfo \
+		timeout 60 sbx-exec --exit-code "$id" -- grep -cE "(shared|master):" /proc/self/mountinfo \
 			</dev/null | jq -r .stdout.text
 		sbx-reap --env "$id" >/dev/null
 		echo "$before $after $(wc -l </proc/self/mountinfo)"' bash "$RUN" >"$TEST_DIR/out"
@@ -396,15 +400,15 @@ attack()
 	for name in 'with,comma' 'with:colon' 'with blank' $'with\nnewline' '-rf' '%s$HOME`id`' \
 		'back\slash' "$(printf 'long%.0s' {1..60})"; do
 		mkdir -m 0700 "$TEST_DIR/$name"
-		record=$(SBX_STATE=$TEST_DIR/$name//./ timeout 20 sbx-provision \
-			--run "$RUN.${#name}" --epoch 1 </dev/null)
+		record=$(SBX_STATE=$TEST_DIR/$name//./ timeout 60 sbx-provision \
+			--run "$RUN.${#name}" --epoch 1 "${IMAGE_OPTION[@]}" </dev/null)
 		id=$(jq -er .env <<<"$record")
 		remember "$id"
-		output=$(SBX_STATE=$TEST_DIR/$name timeout 20 sbx-exec "$id" -- \
+		output=$(SBX_STATE=$TEST_DIR/$name timeout 60 sbx-exec "$id" -- \
 			sh -c 'echo here >file' </dev/null)
 		is '.exit_code == 0'
-		[ "$(cat "$TEST_DIR/$name/env/$id/workspace/file")" = here ]
-		SBX_STATE=$TEST_DIR/$name timeout 20 sbx-reap --env "$id" >/dev/null
+		on_engine || [ "$(cat "$TEST_DIR/$name/env/$id/workspace/file")" = here ]
+		SBX_STATE=$TEST_DIR/$name timeout 60 sbx-reap --env "$id" >/dev/null
 		[ ! -e "$TEST_DIR/$name/env/$id" ]
 	done
 }
@@ -427,6 +431,7 @@ attack()
 }
 
 @test "hostile: the strict view of /proc holds too" {
+	by_design docker gvisor 'the view of /proc is the engine'"'"'s, and another is refused'
 	environment --proc pid
 	attack identity others
 	attack proc hidden memory
@@ -460,9 +465,9 @@ attack()
 	environment
 	install_guest sockets
 	run env LISTEN_FDS=1 LISTEN_PID=1 NOTIFY_SOCKET=/run/x SSH_AUTH_SOCK=/run/x DISPLAY=:0 \
-		DBUS_SESSION_BUS_ADDRESS=unix:path=/x XDG_RUNTIME_DIR=/run DOCKER_HOST=unix:///x \
+		DBUS_SESSION_BUS_ADDRESS=unix:path=/x XDG_RUNTIME_DIR=/run CONTAINER_HOST=unix:///x \
 		BASH_ENV=/x PYTHONPATH=/x GIT_DIR=/x \
-		timeout 20 sbx-exec "$ENV_ID" -- ./g variables </dev/null 3</etc/passwd
+		timeout 60 sbx-exec --env "GUEST_IN=$MECHANISM" "$ENV_ID" -- ./g variables </dev/null 3</etc/passwd
 	held
 	unharmed
 }
@@ -485,7 +490,7 @@ attack()
 	run grep -c REACHED "$TEST_DIR/service"
 	[ "$output" = 0 ]
 	# The same port inside belongs to nobody outside.
-	timeout 20 sbx-exec "$ENV_ID" -- ./g ports "$port" </dev/null >"$TEST_DIR/ports" 3>&- &
+	timeout 60 sbx-exec --env "GUEST_IN=$MECHANISM" "$ENV_ID" -- ./g ports "$port" </dev/null >"$TEST_DIR/ports" 3>&- &
 	soon is_busy
 	sleep 0.3
 	exec 8<>"/dev/tcp/127.0.0.1/$port"
@@ -567,13 +572,22 @@ charged()
 	unharmed
 }
 
+# Of the engine's own host: on cgroup v1 the memory of internet sockets is nobody's.
+sockets_are_charged()
+{
+	on_engine && [ "$(docker info --format '{{.CgroupVersion}}')" = 1 ] || return 0
+	by_design docker 'engines do not bound the buffers of internet sockets on cgroup v1'
+}
+
 @test "hostile: udp buffers are charged" {
+	sockets_are_charged
 	bomb buffers udp
 	charged
 	unharmed
 }
 
 @test "hostile: tcp buffers are charged" {
+	sockets_are_charged
 	bomb buffers tcp
 	charged
 	unharmed

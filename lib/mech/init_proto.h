@@ -1,7 +1,7 @@
 /*
  * What sbx-init (pid 1 of an environment) and its callers say to each other, over a SOCK_SEQPACKET
  * socket in the state directory: one message a request, one a reply, native byte order (both ends
- * are on one host), a version in each. Used by mech/native_session.c and cmd/sbx-init.
+ * are on one host), a version in each. Used by mech/native/session.c and cmd/sbx-init.
  *
  * EXEC carries descriptors: stdin, stdout, stderr, and, where control groups exist, the command's
  * group directory and its cgroup.kill. Its payload is cwd, argv..., env..., each with its NUL; a

@@ -131,6 +131,15 @@ doors(void)
 			EPERM);
 }
 
+/* Ours, pid 1's and the command's; an engine adds its own, and gVisor does not count them. */
+static int
+filters_are(long ours)
+{
+	long count = guest_status("Seccomp_filters", 10);
+
+	return guest_in("gvisor") || count == ours + (guest_in("docker") ? 1 : 0);
+}
+
 /* An allow-all filter of our own on top, and whatever else a program may say of itself. */
 static void
 own_filters(void)
@@ -148,7 +157,7 @@ own_filters(void)
 		EPERM);
 	guest_must(syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, 0, &program) == 0,
 		"a filter of our own is taken", "errno %d", errno);
-	guest_must(guest_status("Seccomp_filters", 10) == 3, "and comes on top", "%ld",
+	guest_must(filters_are(3), "and comes on top", "%ld",
 		guest_status("Seccomp_filters", 10));
 	guest_refused("unshare after it", syscall(SYS_unshare, 0), EPERM);
 	guest_refused("clone3 after it", syscall(SYS_clone3, NULL, 0L), ENOSYS);
@@ -179,7 +188,6 @@ static int
 run_from_memory(void *self)
 {
 	char *argv[] = { (char[]){ "anonymous" }, (char[]){ "confined" }, NULL };
-	char *envp[] = { NULL };
 	int fd = (int)syscall(SYS_memfd_create, "x", 0);
 	int from = open(self, O_RDONLY | O_CLOEXEC);
 	char bytes[4096];
@@ -189,14 +197,14 @@ run_from_memory(void *self)
 		if (write(fd, bytes, (size_t)n) != n)
 			return 98;
 	}
-	syscall(SYS_execveat, fd, "", argv, envp, 0x1000 /* AT_EMPTY_PATH */);
+	syscall(SYS_execveat, fd, "", argv, environ, 0x1000 /* AT_EMPTY_PATH */);
 	return 99;
 }
 
 static void
 confined(void)
 {
-	guest_must(guest_status("Seccomp", 10) == 2 && guest_status("Seccomp_filters", 10) == 2 &&
+	guest_must(guest_status("Seccomp", 10) == 2 && filters_are(2) &&
 			guest_status("NoNewPrivs", 10) == 1 && guest_status("CapBnd", 16) == 0,
 		"confined", "seccomp %ld", guest_status("Seccomp", 10));
 	guest_no_open("/etc/passwd", O_WRONLY);

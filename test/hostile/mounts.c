@@ -176,7 +176,8 @@ become(void *program)
 	char *argv[] = { program, (char[]){ "whoami" }, NULL };
 
 	execv(program, argv);
-	return 99;
+	/* More capabilities in the file than in the bounding set: no program at all. */
+	return errno == EPERM ? 0 : 99;
 }
 
 static void
@@ -187,8 +188,11 @@ planted(void)
 	guest_must(guest_child(become, (char[]){ "./caps" }) == 0, "file capabilities give nothing",
 		"they did");
 	guest_no_open("disk", O_RDONLY);
-	guest_no_open("zero", O_RDONLY);
-	guest_no_open("zero", O_WRONLY);
+	/* An engine's volume may hold nodes of those devices that it gives to every container. */
+	if (!guest_in_container()) {
+		guest_no_open("zero", O_RDONLY);
+		guest_no_open("zero", O_WRONLY);
+	}
 }
 
 static void

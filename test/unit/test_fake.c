@@ -11,7 +11,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "mech/fake.h"
+#include "mech/fake/fake.h"
 
 static void
 refused(const char *text, enum sbx_code code, const char *message)

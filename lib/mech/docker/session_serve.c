@@ -8,7 +8,7 @@
 #include <sys/wait.h>
 
 #include "mech/docker/session.h"
-#include "mech/native_wire.h"
+#include "mech/native/wire.h"
 
 #define BATCH 64
 

@@ -1,6 +1,6 @@
 /*
  * A tool's hold on a live native environment, opened and closed, and the start of its commands; how
- * they end is in native_end.c.
+ * they end is in end.c.
  */
 #include <stdlib.h>
 #include <sys/epoll.h>
@@ -12,8 +12,8 @@
 #include "base/mem.h"
 #include "base/scoped.h"
 #include "mech/init_proto.h"
-#include "mech/native_session.h"
-#include "mech/native_wire.h"
+#include "mech/native/session.h"
+#include "mech/native/wire.h"
 
 static int
 watch(struct sbx_session *session, int fd, uint32_t events, struct sbx_err *err)

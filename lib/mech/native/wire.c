@@ -2,7 +2,7 @@
  * What a session and pid 1 say to each other, as bytes: mech/init_proto.h put into practice on the
  * caller's side. Keeps no state.
  */
-#include "mech/native_wire.h"
+#include "mech/native/wire.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -1,5 +1,5 @@
 /*
- * The inside of a native session, shared by native_session.c (open, start, close) and native_end.c
+ * The inside of a native session, shared by session.c (open, start, close) and end.c
  * (events, kill, finish).
  */
 #ifndef SBX_MECH_NATIVE_SESSION_H
@@ -9,8 +9,8 @@
 #include <sys/types.h>
 
 #include "kernel/cgroup.h"
-#include "mech/native.h"
-#include "mech/native_monitor.h"
+#include "mech/native/native.h"
+#include "mech/native/monitor.h"
 
 /* For the processes of a command to end; many of them share what the cpu limit leaves. */
 #define SBX_NATIVE_EMPTY_US (10 * 1000 * 1000)

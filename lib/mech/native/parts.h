@@ -5,7 +5,7 @@
 #ifndef SBX_MECH_NATIVE_PARTS_H
 #define SBX_MECH_NATIVE_PARTS_H
 
-#include "mech/native.h"
+#include "mech/native/native.h"
 
 /* The descriptors of a launch, all owned. */
 struct sbx_native_parts {
@@ -25,7 +25,7 @@ int sbx_native_parts_make(const struct sbx_mech_host *host, const struct sbx_env
 	struct sbx_err *err) __attribute__((warn_unused_result));
 void sbx_native_parts_done(struct sbx_native_parts *parts);
 
-/* native_ids.c: fills slot, uid and gid of the record. */
+/* ids.c: fills slot, uid and gid of the record. */
 int sbx_native_choose_ids(const struct sbx_mech_host *host, const struct sbx_env *env,
 	struct sbx_env_record *record, struct sbx_err *err) __attribute__((warn_unused_result));
 /* The workspace and its marker to that uid. */

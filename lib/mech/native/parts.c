@@ -1,9 +1,9 @@
 /*
  * The parts of a native environment on the host's side, before its first process: groups, socket,
- * trees, layers; its ids are native_ids.c's. What is made here carries the environment's id or goes with its last
+ * trees, layers; its ids are ids.c's. What is made here carries the environment's id or goes with its last
  * descriptor; nothing here starts a process.
  */
-#include "mech/native_parts.h"
+#include "mech/native/parts.h"
 
 #include <fcntl.h>
 #include <stdio.h>
@@ -191,15 +191,13 @@ static int
 choose_landlock(const struct sbx_mech_host *host, struct sbx_native_parts *parts,
 	struct sbx_err *err)
 {
-	if (sbx_landlock_abi() >= 2) {
-		parts->plan.landlock = 1;
+	struct sbx_err why = { 0 };
+
+	parts->plan.landlock = sbx_native_check_landlock(&why) == 0;
+	if (parts->plan.landlock || host->config->landlock == SBX_BEST_EFFORT)
 		return 0;
-	}
-	if (host->config->landlock == SBX_BEST_EFFORT)
-		return 0;
-	sbx_fail(err, SBX_E_UNAVAILABLE, "Landlock is missing or older than ABI 2 (Linux 5.19)");
-	return sbx_fail_hint(err,
-		"boot with lsm=landlock,... or configure `landlock: best-effort`");
+	*err = why;
+	return -1;
 }
 
 static void
@@ -273,9 +271,12 @@ sbx_native_parts_make(const struct sbx_mech_host *host, const struct sbx_env *en
 			sbx_egress_names[spec->limits.egress]);
 	if (choose_landlock(host, parts, err) != 0 ||
 		sbx_native_choose_ids(host, env, record, err) != 0 ||
-		make_groups(host, env, record, parts, err) != 0 ||
-		prepare_trees(host, env, record, parts, err) != 0)
+		make_groups(host, env, record, parts, err) != 0)
 		return -1;
+	if (prepare_trees(host, env, record, parts, err) != 0) {
+		sbx_native_advise(err);
+		return -1;
+	}
 	parts->init_fd = open_init(host, err);
 	parts->listen_fd = parts->init_fd < 0 ? -1 : listen_at(env->dir_fd, err);
 	if (parts->listen_fd < 0)

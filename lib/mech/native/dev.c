@@ -10,7 +10,7 @@
 
 #include "base/scoped.h"
 #include "kernel/mount.h"
-#include "mech/native.h"
+#include "mech/native/native.h"
 
 #define COUNT(table) (sizeof(table) / sizeof((table)[0]))
 

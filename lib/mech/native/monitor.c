@@ -3,7 +3,7 @@
  * count once for each process, so it errs on the strict side), with v1 groups from the two counters
  * of the group. Never touches a process.
  */
-#include "mech/native_monitor.h"
+#include "mech/native/monitor.h"
 
 #include <dirent.h>
 #include <fcntl.h>

@@ -11,7 +11,7 @@
 #include <unistd.h>
 
 #include "base/io.h"
-#include "mech/fake.h"
+#include "mech/fake/fake.h"
 
 /* A process like one that a mechanism makes: its maker's death ends it, a terminal's signals are
  * not for it, and dispositions and mask are the default ones. */

@@ -6,7 +6,6 @@
  */
 #include <fcntl.h>
 #include <grp.h>
-#include <linux/close_range.h>
 #include <linux/keyctl.h>
 #include <sched.h>
 #include <signal.h>
@@ -25,7 +24,7 @@
 #include "kernel/mount.h"
 #include "kernel/rlimit.h"
 #include "mech/init_proto.h"
-#include "mech/native.h"
+#include "mech/native/native.h"
 
 #define COUNT(table) (sizeof(table) / sizeof((table)[0]))
 
@@ -63,7 +62,7 @@ take_identity(struct sbx_native_plan *plan, struct sbx_err *err)
 	if (plan->join_count > 0 && sbx_cgroup_join(plan->join_fds, plan->join_count) != 0)
 		return sbx_fail_sys(err, SBX_E_UNAVAILABLE, "join the control groups");
 	if (plan->maps_itself) {
-		if (sbx_ns_map(0, &plan->map, err) != 0)
+		if (sbx_native_map(0, &plan->map, err) != 0)
 			return -1;
 	} else if (read(plan->go_fd, &byte, 1) != 1) {
 		return sbx_fail(err, SBX_E_CANCELLED, "the maker ended");
@@ -223,9 +222,10 @@ hand_over(const struct sbx_native_plan *plan, int ruleset_fd, struct sbx_err *er
 
 	if (null_fd < 0 || dup2(null_fd, 0) < 0 || dup2(null_fd, 1) < 0 || dup2(null_fd, 2) < 0)
 		return sbx_fail_sys(err, SBX_E_UNAVAILABLE, "open /dev/null inside");
-	if (syscall(SYS_close_range, 3, ~0U, CLOSE_RANGE_CLOEXEC) != 0 ||
-		pipe2(pipe_fds, O_CLOEXEC) != 0)
-		return sbx_fail_sys(err, SBX_E_INTERNAL, "mark descriptors");
+	if (sbx_native_mark_descriptors(err) != 0)
+		return -1;
+	if (pipe2(pipe_fds, O_CLOEXEC) != 0)
+		return sbx_fail_sys(err, SBX_E_INTERNAL, "make a pipe");
 	out.listen_fd = pass_on(plan->listen_fd);
 	out.ready_fd = pass_on(plan->report_fd);
 	out.keep_fd = pass_on(plan->go_fd);

@@ -1,6 +1,6 @@
 /*
  * What an environment sees: a fresh tmpfs as root, the program trees read-only, our own /dev
- * (native_dev.c), /proc (native_proc.c), /etc (native_etc.c) and /tmp, and the workspace. Built from inside the new namespaces, over "/", through descriptors; a
+ * (dev.c), /proc (proc.c), /etc (etc.c) and /tmp, and the workspace. Built from inside the new namespaces, over "/", through descriptors; a
  * place is resolved in the new root only. Nothing is ever created in a tree that was cut.
  */
 #include <dirent.h>
@@ -12,7 +12,7 @@
 
 #include "base/scoped.h"
 #include "kernel/mount.h"
-#include "mech/native.h"
+#include "mech/native/native.h"
 
 /* Of the host: the trees that programs need, and nothing that belongs to anybody. */
 static const char *const program_trees[] = { "usr", "bin", "sbin", "lib", "lib32", "lib64",

@@ -1,6 +1,6 @@
 /*
  * Sessions of the mechanism fake: which command plays which line, and what is told of it when. The
- * children themselves are in fake_play.c.
+ * children themselves are in play.c.
  *
  * One epoll descriptor stands for the session: it holds the pidfd of each child and an eventfd that
  * is raised while an event waits that no child announces (STARTED, START_FAILED, the EXITED behind
@@ -20,7 +20,7 @@
 #include "base/io.h"
 #include "base/mem.h"
 #include "base/scoped.h"
-#include "mech/fake.h"
+#include "mech/fake/fake.h"
 
 #define COMMANDS_MAX 64
 

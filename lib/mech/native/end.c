@@ -8,8 +8,8 @@
 
 #include "base/clock.h"
 #include "base/scoped.h"
-#include "mech/native_session.h"
-#include "mech/native_wire.h"
+#include "mech/native/session.h"
+#include "mech/native/wire.h"
 
 static struct sbx_native_running *
 find(const struct sbx_session *session, uint32_t id)

@@ -11,8 +11,8 @@
 
 #include "base/mem.h"
 #include "base/scoped.h"
-#include "mech/native_parts.h"
-#include "mech/native_wire.h"
+#include "mech/native/parts.h"
+#include "mech/native/wire.h"
 
 struct sbx_mech_birth {
 	struct sbx_native_birth native;

@@ -19,7 +19,7 @@
 #include "kernel/mount.h"
 #include "kernel/ns.h"
 #include "kernel/seccomp.h"
-#include "mech/native.h"
+#include "mech/native/native.h"
 #include "state/slot.h"
 
 /* A trial in a child that has all namespaces and its maps; fills err on failure. */
@@ -38,7 +38,7 @@ be_child(trial_fn *trial, int maps_itself, const struct sbx_ns_map *map, const i
 
 	close(go[1]);
 	if (maps_itself)
-		rc = sbx_ns_map(0, map, &err);
+		rc = sbx_native_map(0, map, &err);
 	else if (read(go[0], &byte, 1) != 1)
 		_exit(1);
 	if (rc == 0 &&
@@ -67,7 +67,8 @@ run_trial(trial_fn *trial, const struct sbx_ns_map *map, struct sbx_err *err)
 	close(out[1]);
 	if (pid < 0)
 		rc = sbx_ns_explain(errno, err);
-	else if (!maps_itself && (rc = sbx_ns_map(pid, map, err)) == 0 && write(go[1], "m", 1) != 1)
+	else if (!maps_itself && (rc = sbx_native_map(pid, map, err)) == 0 &&
+		write(go[1], "m", 1) != 1)
 		rc = sbx_fail_sys(err, SBX_E_INTERNAL, "talk to the child");
 	close(go[0]);
 	close(go[1]);
@@ -85,6 +86,8 @@ run_trial(trial_fn *trial, const struct sbx_ns_map *map, struct sbx_err *err)
 		}
 	}
 	close(out[0]);
+	if (rc != 0)
+		sbx_native_advise(err);
 	return rc;
 }
 
@@ -142,8 +145,10 @@ static int
 try_seccomp(struct sbx_err *err)
 {
 	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0 ||
-		sbx_seccomp_base(SBX_SECCOMP_STRICT) != 0 || sbx_seccomp_command() != 0)
-		return sbx_fail_sys(err, SBX_E_UNAVAILABLE, "install the filters");
+		sbx_seccomp_base(SBX_SECCOMP_STRICT) != 0 || sbx_seccomp_command() != 0) {
+		sbx_fail_sys(err, SBX_E_UNAVAILABLE, "install the filters");
+		return sbx_fail_hint(err, SBX_NATIVE_SECCOMP_HINT);
+	}
 	if (unshare(CLONE_NEWNS) == 0 || errno != EPERM)
 		return sbx_fail(err, SBX_E_UNAVAILABLE, "the filter does not act");
 	return 0;
@@ -246,13 +251,14 @@ sbx_native_probe(const struct sbx_mech_host *host, struct sbx_probe *probe)
 		{ "mount calls", try_mounts, "tree cut, hung up, pivoted" },
 		{ "procfs", try_proc, "a fresh one may be mounted" },
 		{ "no nested namespaces", try_nested, "refused inside" },
+		{ "close_range", sbx_native_mark_descriptors, "marks all descriptors at once" },
 		{ "seccomp", try_seccomp, "installed, and it acts" },
 	};
 	struct sbx_ns_map map = { .inside_uid = SBX_NATIVE_UID,
 		.outside_uid = geteuid(),
 		.inside_gid = SBX_NATIVE_UID,
 		.outside_gid = getegid() };
-	int abi = sbx_landlock_abi();
+	struct sbx_err no_landlock = { 0 };
 
 	if (geteuid() == 0)
 		map.outside_uid = map.outside_gid = (uid_t)host->config->uid_first;
@@ -262,9 +268,8 @@ sbx_native_probe(const struct sbx_mech_host *host, struct sbx_probe *probe)
 
 		report(probe, trials[i].name, rc, 1, trials[i].seen, &err);
 	}
-	sbx_probe_add(probe, "landlock", abi >= 2, host->config->landlock == SBX_REQUIRED,
-		abi > 0 ? sbx_landlock_name() : "not in this kernel, or not enabled",
-		abi >= 2 ? "" : "boot with lsm=landlock,... or configure `landlock: best-effort`");
+	report(probe, "landlock", sbx_native_check_landlock(&no_landlock),
+		host->config->landlock == SBX_REQUIRED, sbx_landlock_name(), &no_landlock);
 	probe_groups(host, probe);
 	probe_ids(host, probe);
 	probe_init(host, probe);

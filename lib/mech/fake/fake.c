@@ -11,7 +11,7 @@
 
 #include "base/io.h"
 #include "base/scoped.h"
-#include "mech/fake.h"
+#include "mech/fake/fake.h"
 
 static void
 fake_probe(const struct sbx_mech_host *host, struct sbx_probe *probe)

@@ -15,7 +15,7 @@
 #include "base/io.h"
 #include "base/scoped.h"
 #include "mech/init_proto.h"
-#include "mech/native.h"
+#include "mech/native/native.h"
 
 #define LAUNCH_MS 10000
 
@@ -43,9 +43,12 @@ judge_report(const char *bytes, size_t length, struct sbx_err *err)
 	if (report.error == 0)
 		return sbx_fail(err, SBX_E_UNAVAILABLE, "self-test: %s", report.what);
 	errno = report.error;
-	return sbx_fail_sys(err, SBX_E_UNAVAILABLE, "sbx-init: %s%s%s",
+	sbx_fail_sys(err, SBX_E_UNAVAILABLE, "sbx-init: %s%s%s",
 		report.stage < SBX_STAGE_COUNT ? stage_names[report.stage] : "?",
 		report.what[0] != '\0' ? ": " : "", report.what);
+	if (report.stage == SBX_STAGE_SECCOMP)
+		sbx_fail_hint(err, SBX_NATIVE_SECCOMP_HINT);
+	return -1;
 }
 
 static int
@@ -110,7 +113,7 @@ map_and_wait(const struct sbx_native_plan *plan, const struct sbx_native_birth *
 	int report_fd, struct sbx_err *err)
 {
 	if (!plan->maps_itself) {
-		if (sbx_ns_map(birth->pid, &plan->map, err) != 0)
+		if (sbx_native_map(birth->pid, &plan->map, err) != 0)
 			return -1;
 		if (sbx_io_write_all(birth->keep_fd, "m", 1) != 0)
 			return sbx_fail_sys(err, SBX_E_UNAVAILABLE, "the child died");
@@ -147,7 +150,9 @@ sbx_native_launch(struct sbx_native_plan *plan, int cgroup_fd, struct sbx_native
 	else
 		rc = map_and_wait(plan, birth, report[0], err);
 	sbx_scoped_close(&report[0]);
-	if (rc != 0)
+	if (rc != 0) {
 		sbx_native_drop(birth);
+		sbx_native_advise(err);
+	}
 	return rc;
 }

@@ -1,14 +1,15 @@
 /*
  * The inside of mechanism native. Order of a launch:
  *
- *     native.c          the order of it all, and the end; native_parts.c: groups, slot, socket,
+ *     native.c   the order of it all, and the end; parts.c: groups, slot, socket,
  *                       workspace, what needs rights on the host's side
- *     native_launch.c   clone with all namespaces, write the maps, wait for the report of pid 1
- *     native_child.c    in the namespaces: join, map, build the view, drop everything, become sbx-init
- *     native_view.c     what the environment sees; native_dev.c, native_proc.c, native_etc.c: parts
- *     native_session.c  a tool's hold on a live environment
+ *     launch.c   clone with all namespaces, write the maps, wait for the report of pid 1
+ *     child.c    in the namespaces: join, map, build the view, drop everything, become sbx-init
+ *     view.c     what the environment sees; dev.c, proc.c, etc.c: parts
+ *     needs.c    steps that a kernel may not know, and the words for that
+ *     session.c  a tool's hold on a live environment
  *
- * native_child.c and native_view.c run with all capabilities of the new user namespace; they take
+ * child.c and view.c run with all capabilities of the new user namespace; they take
  * the plain struct below and parse nothing that comes from outside.
  */
 #ifndef SBX_MECH_NATIVE_H
@@ -25,6 +26,7 @@
 #define SBX_NATIVE_UID 1000 /* inside, uid and gid */
 #define SBX_NATIVE_WORKSPACE "/workspace"
 #define SBX_NATIVE_PLACE ".sbx" /* in the new root while it is built: what is hung up elsewhere */
+#define SBX_NATIVE_SECCOMP_HINT "the kernel needs CONFIG_SECCOMP_FILTER"
 
 /* What the child works from. Descriptors are borrowed from the launcher; -1 where there is none. */
 struct sbx_native_plan {
@@ -69,6 +71,18 @@ int sbx_native_keep(struct sbx_native_birth *birth, struct sbx_err *err)
 	__attribute__((warn_unused_result));
 /* Kill it, wait for it, free birth. */
 void sbx_native_drop(struct sbx_native_birth *birth);
+
+/*
+ * needs.c: what a kernel may lack. Each fails with SBX_E_UNAVAILABLE, a message that names
+ * the layer, and mostly a hint.
+ */
+int sbx_native_check_landlock(struct sbx_err *err) __attribute__((warn_unused_result));
+int sbx_native_map(pid_t pid, const struct sbx_ns_map *map, struct sbx_err *err)
+	__attribute__((warn_unused_result)); /* sbx_ns_map() */
+/* All descriptors from 3 on close on exec. */
+int sbx_native_mark_descriptors(struct sbx_err *err) __attribute__((warn_unused_result));
+/* A hint for a call that the kernel does not have or forbids, where err has none. */
+void sbx_native_advise(struct sbx_err *err);
 
 /* The child's life until it is sbx-init; ends in execveat or _exit. */
 void sbx_native_child(struct sbx_native_plan *plan) __attribute__((noreturn));

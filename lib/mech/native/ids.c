@@ -9,7 +9,7 @@
 #include <unistd.h>
 
 #include "base/walk.h"
-#include "mech/native_parts.h"
+#include "mech/native/parts.h"
 #include "state/slot.h"
 
 /* Recorded before a file is given away: only the record says how to take it back. */

@@ -12,7 +12,7 @@
 #include "base/io.h"
 #include "base/scoped.h"
 #include "kernel/mount.h"
-#include "mech/native.h"
+#include "mech/native/native.h"
 
 #define COUNT(table) (sizeof(table) / sizeof((table)[0]))
 

@@ -9,7 +9,7 @@
 #include "base/mem.h"
 #include "base/scoped.h"
 #include "data/json.h"
-#include "mech/fake.h"
+#include "mech/fake/fake.h"
 
 /* A line as it stands in JSON. */
 struct raw {
