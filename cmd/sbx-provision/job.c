@@ -2,10 +2,13 @@
  * What a provision sets out from: which mechanism, whether the rules let it run here, the id, the
  * times, and the record as it is before anything is made. Touches nothing.
  */
+#include <fcntl.h>
 #include <stdio.h>
 
 #include "base/clock.h"
 #include "base/log.h"
+#include "base/path.h"
+#include "base/scoped.h"
 #include "provision.h"
 
 /* Every text of a spec fits its place in the record: their bounds are the same. */
@@ -57,12 +60,25 @@ choose(struct provision_job *job, struct sbx_err *err)
 	return 0;
 }
 
+/* Nothing is begun that could not be removed again: trees are only walked by openat2. */
+static int
+can_remove(const struct sbx_tool *tool, struct sbx_err *err)
+{
+	SBX_AUTO_FD fd = sbx_path_open_beneath(tool->state.root_fd, "env", O_PATH | O_DIRECTORY, 0);
+
+	if (fd >= 0)
+		return 0;
+	sbx_fail_sys(err, SBX_E_UNAVAILABLE, "openat2: open the state directory");
+	return sbx_fail_hint(err,
+		"it came with Linux 5.6; a container's seccomp filter may hide it");
+}
+
 int
 provision_job_init(const struct sbx_tool *tool, const struct sbx_spec *spec,
 	struct provision_job *job, struct sbx_err *err)
 {
 	*job = (struct provision_job){ .tool = tool, .spec = spec };
-	if (choose(job, err) < 0)
+	if (choose(job, err) < 0 || can_remove(tool, err) < 0)
 		return -1;
 	sbx_spec_env_id(spec->tenant, spec->run, spec->epoch, job->id);
 	job->now_wall_ms = sbx_clock_wall_ms();

@@ -132,7 +132,8 @@ sbx_ns_explain(int error, struct sbx_err *err)
 	sbx_fail_sys(err, SBX_E_UNAVAILABLE, "user namespaces are not to be had here");
 	if (reads_as("/proc/sys/user/max_user_namespaces", '0'))
 		return sbx_fail_hint(err, "sysctl user.max_user_namespaces is 0: raise it");
-	if (error == EPERM &&
+	/* A security module may answer either. */
+	if ((error == EPERM || error == EACCES) &&
 		reads_as("/proc/sys/kernel/apparmor_restrict_unprivileged_userns", '1'))
 		return sbx_fail_hint(err,
 			"AppArmor restricts them: install a profile for "
@@ -145,10 +146,13 @@ sbx_ns_explain(int error, struct sbx_err *err)
 		return sbx_fail_hint(err,
 			"this is a chroot, where the kernel refuses them: enter the "
 			"tree by pivot_root (systemd-nspawn, unshare -m)");
-	if (error == EPERM)
+	if (error == EPERM || error == EACCES)
 		return sbx_fail_hint(err,
 			"a chroot, a seccomp filter of a container or a security "
 			"module forbids them: run outside of it");
+	if (error == ENOSYS)
+		return sbx_fail_hint(err,
+			"it takes clone3 of Linux 5.3, which a container's seccomp filter may hide");
 	if (error == ENOSPC)
 		return sbx_fail_hint(err,
 			"nested too deep, or user.max_user_namespaces is reached");
