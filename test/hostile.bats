@@ -42,6 +42,20 @@ act()
 {
 	run timeout 90 sbx-exec --output-bytes 128KiB --env "GUEST_IN=$MECHANISM" "$ENV_ID" -- \
 		./g "$@" </dev/null
+	differences
+}
+
+# differences - what the guest found otherwise by design, into the TAP: the table of mechanisms has it.
+differences()
+{
+	jq -r '.stdout.text // "" | split("\n")[] | select(startswith("differs ")) | sub("^[^:]*: "; "")' \
+		<<<"$output" 2>/dev/null | sort -u | sed 's/^/# differs: /' >&3
+}
+
+# differs REASON - the test itself asks for something else here.
+differs()
+{
+	echo "# differs: $1" >&3
 }
 
 is()
@@ -191,7 +205,7 @@ attack()
 	touch "$WORKSPACE/done"
 	wait "$neighbour"
 	output=$(cat "$TEST_DIR/neighbour")
-	held
+	[ "$MECHANISM" = gvisor ] || held # there the visitor may end it: see differences.h
 	unharmed
 }
 
@@ -209,6 +223,7 @@ attack()
 	is '.stdout.bytes == 0'
 	# Without a view in common there is still the host: another uid, in a directory of root's. In
 	# containers the uid is the same, and the engine's volumes are what is apart.
+	on_engine && differs 'containers have one uid, and what is apart are the volumes'
 	on_engine || [ "$(jq .uid "$SBX_STATE/env/$first/state.json")" != \
 		"$(jq .uid "$SBX_STATE/env/$ENV_ID/state.json")" ]
 	[ "$(stat -c '%a %u' "$SBX_STATE")" = '700 0' ]
@@ -527,7 +542,12 @@ charged()
 
 	for what in processes threads slow-chain; do
 		bomb bombs "$what"
-		held
+		if [ "$MECHANISM" = gvisor ]; then
+			differs 'gVisor refuses no fork: the command is ended for it within 100 ms'
+			is '.reason == "signal" and .signal == 9 or .exit_code == 0'
+		else
+			held
+		fi
 		is '.limit == "pids" and .limit_value == 40'
 		unharmed
 	done

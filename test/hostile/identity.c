@@ -80,23 +80,19 @@ roots(void)
 		guest_no_open(foreign[i], O_RDONLY);
 }
 
-/*
- * Everything that /proc might tell of others: pids are tried, since a listing may hide them. Engines
- * mount it without hidepid, which shows that there are processes of uid 0, and their arguments.
- */
+/* Everything that /proc might tell of others: pids are tried, since a listing may hide them. */
 static void
 others(void)
 {
-	static const char *const files[] = { "environ", "mem", "maps", "auxv", "stack",
-		"root/etc/hostname", "cmdline", "mountinfo", "status" };
-	size_t file_count = GUEST_COUNT(files) - (guest_in_container() ? 3 : 0);
+	static const char *const files[] = { "environ", "cmdline", "mem", "maps", "auxv", "stack",
+		"mountinfo", "status", "root/etc/hostname" };
 	char path[64], text[64];
 	int readable = 0;
 
 	for (int pid = 1; pid < 40000; pid++) {
 		if (pid == getpid())
 			continue;
-		for (size_t i = 0; i < file_count; i++) {
+		for (size_t i = 0; i < GUEST_COUNT(files); i++) {
 			int fd;
 
 			snprintf(path, sizeof(path), "/proc/%d/%s", pid, files[i]);
