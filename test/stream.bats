@@ -192,22 +192,24 @@ is()
 }
 
 @test "stream: thousands of commands leave no descriptor and no memory behind" {
-	local before after pid
+	local before after pid first=1000 last=3000
 
+	on_engine && first=200 last=600
 	provision
 	mkfifo "$TEST_DIR/in"
 	timeout 110 sbx-exec --stream "$ENV_ID" <"$TEST_DIR/in" >"$TEST_DIR/out" 3>&- &
 	exec 7>"$TEST_DIR/in"
-	batch 1 1000
+	batch 1 "$first"
 	pid=$(pgrep -P $! -f -- --stream)
 	before=$(figures "$pid")
-	batch 1001 3000
+	batch $((first + 1)) "$last"
 	after=$(figures "$pid")
 	echo "descriptors and KiB: $before, then $after"
 	exec 7>&-
 	wait
 	[ "${after% *}" -le "${before% *}" ]
-	[ "${after#* }" -le $((${before#* } + 256)) ]
+	# Not to the page: a heap that is used by many at once has holes.
+	[ "${after#* }" -le $((${before#* } + 1024)) ]
 }
 
 # batch FIRST LAST - these commands, and wait for their answers.

@@ -285,6 +285,23 @@ nothing_is_made()
 	is '.stdout.text | test("\\.agent-initialized")'
 }
 
+# What this tool does with the engine that it stops is its own engine's: stopped.bash runs below another.
+@test "engine: one that is stopped under a command is lost, and what it held is kept for later" {
+	mkdir -m 0700 "$TEST_DIR/stopped"
+	printf 'mechanism: %s\n' "$MECHANISM" >"$TEST_DIR/stopped.yaml"
+	run timeout 110 "$SRC/test/engines/with-engine" \
+		"$SRC/test/engines/stopped" "$TEST_DIR/stopped" "$TEST_DIR/stopped.yaml" "$RUN.s" \
+		</dev/null 3>&-
+	echo "$output"
+	[ "$status" -eq 0 ]
+	grep -qx 'exec 125 lost begun' <<<"$output"
+	grep -qx 'provision 69 unavailable' <<<"$output"
+	grep -qx 'list 0 false ready' <<<"$output"
+	# What cannot be removed keeps its record, for the next sweep.
+	grep -qx 'reap 69 false' <<<"$output"
+	grep -qx 'list 0 false failed' <<<"$output"
+}
+
 @test "engine: an enforced kill restarts the same container on the same workspace" {
 	local before
 
