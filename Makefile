@@ -287,6 +287,7 @@ fuzz: $(FUZZERS)
 
 bench: all $(BENCH)
 	@$(HERE) test/bench/run
+	@$(HERE) test/bench/engines
 
 LINTS = format includes banned headers analyzer cppcheck tidy shell man
 lint: $(LINTS:%=lint-%)

@@ -19,7 +19,11 @@ setup()
 # environment [OPTIONS...] - a small one of this test.
 environment()
 {
-	provision --memory 128MiB --pids 64 --timeout 30s "$@"
+	local memory=128MiB
+
+	# What gVisor itself takes counts as well.
+	[ "$MECHANISM" != gvisor ] || memory=512MiB
+	provision --memory "$memory" --pids 64 --timeout 30s "$@"
 	look_in
 }
 

@@ -171,12 +171,13 @@ look_long(const struct sbx_restart *restart, int fd, enum sbx_restart_found *fou
 }
 
 int
-sbx_restart_has_stopped(const struct sbx_restart *restart)
+sbx_restart_has_stopped(const struct sbx_restart *restart, int patient)
 {
 	enum sbx_restart_found found;
 	struct sbx_err err;
+	int rc = patient ? look_long(restart, -1, &found, &err) : look(restart, -1, &found, &err);
 
-	return look_long(restart, -1, &found, &err) == 0 && found != SBX_RESTART_RUNS;
+	return rc == 0 && found != SBX_RESTART_RUNS;
 }
 
 int

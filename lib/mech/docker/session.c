@@ -155,6 +155,7 @@ make(const struct sbx_mech_host *host, const struct sbx_env *env,
 	session->link.to_fd = session->link.from_fd = session->link.said_fd = -1;
 	session->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
 	session->wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	session->pulse_fd = -1;
 	return session;
 }
 
@@ -165,7 +166,8 @@ sbx_docker_open(const struct sbx_mech_host *host, const struct sbx_env *env,
 	struct sbx_session *session = make(host, env, record);
 
 	if (session->dir_fd < 0 || session->epoll_fd < 0 || session->wake_fd < 0 ||
-		sbx_session_watch(session, session->wake_fd, EPOLLIN, 0, SBX_PART_WAKE) < 0) {
+		sbx_session_watch(session, session->wake_fd, EPOLLIN, 0, SBX_PART_WAKE) < 0 ||
+		sbx_pulse_open(session) < 0) {
 		sbx_fail_sys(err, SBX_E_UNAVAILABLE, "make a session's descriptors");
 	} else if (sbx_session_connect(session, err) == 0) {
 		*out = session;
@@ -189,8 +191,8 @@ sbx_docker_fd(const struct sbx_session *session)
 	return session->epoll_fd;
 }
 
-static int
-something_runs(const struct sbx_session *session)
+int
+sbx_session_runs(const struct sbx_session *session)
 {
 	for (const struct sbx_docker_running *running = session->running; running != NULL;
 		running = running->next)
@@ -205,13 +207,13 @@ end_running(struct sbx_session *session)
 {
 	int64_t until = sbx_clock_mono_ms() + CLOSE_MOST_MS, left;
 
-	if (!something_runs(session) ||
+	if (!sbx_session_runs(session) ||
 		sbx_frames_add(&session->link.frames, SBX_CHAN_KILL_ALL, 0, 0, NULL, 0) < 0)
 		return;
 	session->killing = session->last_id;
 	session->event_at = session->event_end = 0; /* nobody asks any more */
 	sbx_session_settle(session);
-	while (something_runs(session) && (left = until - sbx_clock_mono_ms()) > 0)
+	while (sbx_session_runs(session) && (left = until - sbx_clock_mono_ms()) > 0)
 		sbx_session_serve(session, (int)left);
 }
 
@@ -231,6 +233,7 @@ sbx_docker_close(struct sbx_session *session)
 	}
 	sbx_scoped_close(&session->epoll_fd);
 	sbx_scoped_close(&session->wake_fd);
+	sbx_scoped_close(&session->pulse_fd);
 	sbx_scoped_close(&session->dir_fd);
 	sbx_scoped_free(&session->docker.engine);
 	sbx_scoped_free(&session->docker.runtime);

@@ -1,8 +1,8 @@
 /*
  * The inside of a session with a container: link.c (the engine's exec and the channel on it),
  * restart.c (the container stopped and started again), session.c (open, close, events),
- * session_start.c, session_serve.c (what arrives), session_streams.c (bytes), session_end.c (kill,
- * finish, loss).
+ * session_start.c, session_serve.c (what arrives), session_pulse.c (whether anything does),
+ * session_streams.c (bytes), session_end.c (kill, finish, loss).
  */
 #ifndef SBX_MECH_DOCKER_SESSION_H
 #define SBX_MECH_DOCKER_SESSION_H
@@ -41,8 +41,8 @@ int sbx_restart_since(const struct sbx_restart *restart, uint64_t seen, int *did
 /* Start a container that has stopped. */
 int sbx_restart_revive(const struct sbx_restart *restart, struct sbx_err *err)
 	__attribute__((warn_unused_result));
-/* Whether it is so, as seen for up to a second. */
-int sbx_restart_has_stopped(const struct sbx_restart *restart);
+/* Whether it is so, as seen now, or `patient` for up to a second. */
+int sbx_restart_has_stopped(const struct sbx_restart *restart, int patient);
 /* Why a channel has ended; a container that its memory limit ended is started again. */
 int sbx_restart_judge(const struct sbx_restart *restart, uint64_t seen,
 	enum sbx_restart_found *found, struct sbx_err *err) __attribute__((warn_unused_result));
@@ -101,8 +101,10 @@ struct sbx_docker_running {
 };
 
 struct sbx_session {
-	int epoll_fd, wake_fd, dir_fd;
+	int epoll_fd, wake_fd, pulse_fd, dir_fd;
 	int awake; /* wake_fd is readable */
+	int beating; /* pulse_fd is armed */
+	int64_t heard_ms, asked_ms; /* monotonic: when the link last said something; 0: no ping waits */
 	struct sbx_docker docker; /* owns its texts */
 	struct sbx_docker_names names;
 	struct sbx_restart restart; /* borrows from this struct, which does not move */
@@ -118,12 +120,13 @@ struct sbx_session {
 };
 
 /* What epoll answers with: a command's id and one of its streams, or id 0 and a part of the link. */
-enum sbx_docker_part { SBX_PART_FROM = 0, SBX_PART_TO, SBX_PART_SAID, SBX_PART_WAKE };
+enum sbx_docker_part { SBX_PART_FROM = 0, SBX_PART_TO, SBX_PART_SAID, SBX_PART_WAKE, SBX_PART_PULSE };
 int sbx_session_watch(struct sbx_session *session, int fd, uint32_t events, uint32_t id,
 	unsigned stream) __attribute__((warn_unused_result)); /* -1 with errno */
 void sbx_session_unwatch(struct sbx_session *session, int fd);
 
 /* ---- session.c */
+int sbx_session_runs(const struct sbx_session *session); /* something over its channel */
 struct sbx_docker_running *sbx_session_find(const struct sbx_session *session, uint32_t id);
 void sbx_session_tell(struct sbx_session *session, enum sbx_mech_event_kind kind, uint32_t id,
 	int status);
@@ -144,6 +147,11 @@ void sbx_session_serve(struct sbx_session *session, int timeout_ms);
 void sbx_session_flush(struct sbx_session *session);
 /* FINISH for a command that has ended; its rest comes without being granted. */
 void sbx_session_finish(struct sbx_session *session, struct sbx_docker_running *running);
+
+/* ---- session_pulse.c */
+int sbx_pulse_open(struct sbx_session *session) __attribute__((warn_unused_result));
+void sbx_pulse_start(struct sbx_session *session); /* a command runs */
+void sbx_pulse_beat(struct sbx_session *session);
 
 /* ---- session_streams.c */
 /* Copies of the command's descriptors, watched; on failure the caller frees `running`. */

@@ -7,6 +7,7 @@
 #include <sys/epoll.h>
 #include <sys/wait.h>
 
+#include "base/clock.h"
 #include "mech/docker/session.h"
 #include "mech/native/wire.h"
 
@@ -157,6 +158,8 @@ hear(struct sbx_session *session)
 	struct sbx_frame frame;
 	int more = sbx_frames_read(&session->link.frames), got;
 
+	session->heard_ms = sbx_clock_mono_ms();
+	session->asked_ms = 0;
 	while ((got = sbx_frames_next(&session->link.frames, &frame)) > 0)
 		if (take_frame(session, &frame) < 0) {
 			got = -1;
@@ -214,13 +217,15 @@ hear_complaint(struct sbx_session *session)
 	if (link->said.length == 0 || link->doubted || session->killing != 0)
 		return;
 	link->doubted = 1;
-	if (sbx_restart_has_stopped(&session->restart))
+	if (sbx_restart_has_stopped(&session->restart, 1))
 		sbx_session_lose(session, 0);
 }
 
 static void
 take_link(struct sbx_session *session, unsigned part)
 {
+	if (part == SBX_PART_PULSE)
+		sbx_pulse_beat(session);
 	if (!session->link.up)
 		return;
 	if (part == SBX_PART_FROM)

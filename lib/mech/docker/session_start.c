@@ -72,6 +72,7 @@ sbx_docker_start(struct sbx_session *session, const struct sbx_mech_command *com
 		return sbx_fail(err, SBX_E_BUSY, "the container does not keep up");
 	}
 	append(session, running);
+	sbx_pulse_start(session);
 	*id = running->id;
 	sbx_session_flush(session);
 	return 0;
