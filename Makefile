@@ -123,7 +123,8 @@ HEADERS = $(sort $(wildcard lib/*/*.h lib/*/*/*.h cmd/*/*.h test/*/*.h))
 # four times faster than glibc and keeps a twentieth of its memory.
 STATIC_TOOLS = $(filter sbx-init sbx-call sbx-relay,$(TOOLS))
 STATIC_LIB = base/err base/scoped base/fd base/io base/buf base/mem base/clock base/path base/num base/utf8 \
-	kernel/seccomp kernel/landlock kernel/caps kernel/rlimit
+	kernel/seccomp kernel/landlock kernel/caps kernel/rlimit \
+	state/workspace state/workspace_measure
 HOST_TOOLS = $(filter-out $(STATIC_TOOLS),$(TOOLS))
 
 GEN = $(if $(wildcard $(GENERATOR)),$(B)/gen/seccomp_filter.h)

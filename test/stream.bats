@@ -39,7 +39,7 @@ is()
 @test "stream: a bad line is one error record and the stream goes on" {
 	provision
 	{
-		printf '%s\n' 'nonsense' '[1]' '{"id":1}' '{"id":2,"op":"fly"}' '{"id":3,"op":"write"}' \
+		printf '%s\n' 'nonsense' '[1]' '{"id":1}' '{"id":2,"op":"fly"}' '{"id":3,"op":"write","path":"x"}' \
 			'{"id":4,"op":"exec"}' '{"id":5,"op":"exec","argv":[]}' \
 			'{"id":6,"op":"exec","argv":["true"],"colour":"red"}' \
 			'{"id":7,"id":8,"op":"ping"}' '{"id":{},"op":"ping"}' \
@@ -192,21 +192,22 @@ is()
 }
 
 @test "stream: thousands of commands leave no descriptor and no memory behind" {
-	local before after pid first=1000 last=3000
+	local before after pid tool first=1000 last=3000
 
 	on_engine && first=200 last=600
 	provision
 	mkfifo "$TEST_DIR/in"
 	timeout 110 sbx-exec --stream "$ENV_ID" <"$TEST_DIR/in" >"$TEST_DIR/out" 3>&- &
+	tool=$!
 	exec 7>"$TEST_DIR/in"
 	batch 1 "$first"
-	pid=$(pgrep -P $! -f -- --stream)
+	pid=$(pgrep -P "$tool" -f -- --stream)
 	before=$(figures "$pid")
 	batch $((first + 1)) "$last"
 	after=$(figures "$pid")
 	echo "descriptors and KiB: $before, then $after"
 	exec 7>&-
-	wait
+	wait "$tool"
 	[ "${after% *}" -le "${before% *}" ]
 	# Not to the page: a heap that is used by many at once has holes.
 	[ "${after#* }" -le $((${before#* } + 1024)) ]

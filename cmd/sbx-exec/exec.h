@@ -63,6 +63,7 @@ void exec_target_close(struct exec_target *target); /* a zeroed one is fine */
 struct exec_wish { /* a command as it was asked for, by options or by a request; all borrowed */
 	const char *id; /* a JSON text; NULL: none */
 	char *const *argv;
+	const struct sbx_mech_files *files; /* instead of a command; its out_fd is ours to fill */
 	char *const *env; /* "NAME=value", NULL-terminated */
 	const char *cwd; /* NULL: the workspace */
 	uint64_t timeout_ms, output_bytes; /* 0: not given */
@@ -227,6 +228,15 @@ int exec_answer(const struct exec_options *options, const struct exec_target *ta
 /* The end of a plain command that has no result: the exit status. */
 int exec_fail(const struct exec_options *options, const struct exec_request *request,
 	const struct sbx_err *err);
+
+/* ---- files.c: workspace access: what is asked of the mechanism, and its answer as one line */
+struct exec_files {
+	struct sbx_mech_files want;
+	uint64_t limit; /* of what is kept, in bytes */
+};
+void exec_files_make(const struct sbx_request *request, struct exec_files *files);
+int exec_files_answer(const struct sbx_request *request, struct exec_run *run, struct sbx_buf *line,
+	struct sbx_err *err) __attribute__((warn_unused_result));
 
 /* ---- writer.c: records to our stdout, none lost and none waited for */
 struct exec_writer {

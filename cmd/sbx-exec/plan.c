@@ -49,7 +49,7 @@ exec_plan_make(const struct exec_wish *wish, const struct exec_target *target, c
 	struct exec_plan *plan, struct sbx_err *err)
 {
 	const struct sbx_config *config = &target->tool.config;
-	size_t bytes;
+	size_t bytes = 0;
 
 	if (plan_time(wish, target, plan, err) < 0)
 		return -1;
@@ -58,7 +58,8 @@ exec_plan_make(const struct exec_wish *wish, const struct exec_target *target, c
 	if (sbx_cmd_env_build(caller, &config->pass_env, target->variables, wish->env,
 		    &plan->variables, err) < 0)
 		return -1;
-	bytes = strings_bytes(wish->argv) + strings_bytes(plan->variables.items);
+	if (wish->files == NULL)
+		bytes = strings_bytes(wish->argv) + strings_bytes(plan->variables.items);
 	if (bytes > STRINGS_MAX)
 		return sbx_fail(err, SBX_E_BAD_REQUEST,
 			"the command and its variables have %zu bytes, at most %d", bytes,

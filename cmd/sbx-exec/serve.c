@@ -27,6 +27,7 @@ struct command {
 	struct serve *serve;
 	struct sbx_request request;
 	struct exec_wish wish;
+	struct exec_files files; /* workspace access instead of a command */
 	struct exec_plan plan;
 	struct exec_run run;
 	int64_t began_us;
@@ -104,6 +105,11 @@ enter(struct serve *serve, const struct sbx_request *request)
 		.output_bytes = request->output_bytes,
 		.timeout_name = "request.timeout_ms" };
 	exec_run_init(&command->run);
+	if (request->op != SBX_REQUEST_EXEC) {
+		exec_files_make(&command->request, &command->files);
+		command->wish.files = &command->files.want;
+		command->wish.output_bytes = command->files.limit;
+	}
 	command->next = serve->commands;
 	serve->commands = command;
 	serve->count++;
@@ -126,6 +132,15 @@ leave(struct command *command)
 	free(command);
 }
 
+static int
+answer(struct command *command, struct sbx_buf *line, struct sbx_err *err)
+{
+	if (command->wish.files != NULL)
+		return exec_files_answer(&command->request, &command->run, line, err);
+	return exec_verdict(command->serve->hold->target, &command->wish, &command->run,
+		command->began_us, line, err);
+}
+
 static void
 on_over(void *arg)
 {
@@ -137,9 +152,7 @@ on_over(void *arg)
 
 	if (run->outcome.trouble.code != SBX_OK)
 		sbx_log_err(&run->outcome.trouble);
-	if (err.code == SBX_OK &&
-		exec_verdict(serve->hold->target, &command->wish, run, command->began_us, &line,
-			&err) == 0)
+	if (err.code == SBX_OK && answer(command, &line, &err) == 0)
 		exec_writer_put(&serve->writer, &line);
 	else
 		put_error(serve, command->wish.id, &err);
@@ -175,7 +188,7 @@ find(const struct serve *serve, const char *id)
 	return command;
 }
 
-/* Takes over the request. */
+/* A command or an access to the workspace. Takes over the request. */
 static void
 execute(struct serve *serve, struct sbx_request *request)
 {
@@ -234,6 +247,10 @@ take_request(struct serve *serve, const char *line, size_t length)
 	}
 	switch ((enum sbx_request_op)request.op) {
 	case SBX_REQUEST_EXEC:
+	case SBX_REQUEST_READ:
+	case SBX_REQUEST_STAT:
+	case SBX_REQUEST_LIST:
+	case SBX_REQUEST_MEASURE:
 		execute(serve, &request);
 		return;
 	case SBX_REQUEST_CANCEL:

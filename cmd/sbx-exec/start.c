@@ -86,6 +86,35 @@ make_ends(struct exec_run *run, const struct sbx_env_record *record, struct ends
 	return 0;
 }
 
+static int
+start_files(struct exec_run *run, struct exec_hold *hold, const struct exec_wish *wish, int out_fd,
+	struct sbx_err *err)
+{
+	const struct sbx_mech *mech = hold->target->mech;
+	struct sbx_mech_files files = *wish->files;
+
+	if (mech->files == NULL)
+		return sbx_fail(err, SBX_E_UNAVAILABLE, "mechanism %s has no workspace",
+			mech->name);
+	files.out_fd = out_fd;
+	return mech->files(hold->session, &files, &run->id, err);
+}
+
+/* `asked` is what the mechanism answered. */
+static int
+begin(struct exec_run *run, struct exec_hold *hold, int asked, struct sbx_err *err)
+{
+	if (asked < 0)
+		return -1;
+	run->next = hold->runs;
+	hold->runs = run;
+	run->step = EXEC_RUNNING;
+	if (exec_pump_begin(run, err) == 0)
+		return 0;
+	err->executed = SBX_EXECUTED_UNKNOWN; /* it was asked for */
+	return -1;
+}
+
 int
 exec_run_start(struct exec_run *run, struct exec_hold *hold, const struct exec_wish *wish,
 	void (*over)(void *arg), void *arg, struct sbx_err *err)
@@ -105,18 +134,12 @@ exec_run_start(struct exec_run *run, struct exec_hold *hold, const struct exec_w
 	if (make_ends(run, &hold->target->record, &theirs, err) < 0 ||
 		exec_hold_session(hold, err) < 0)
 		return -1;
+	if (wish->files != NULL)
+		return begin(run, hold, start_files(run, hold, wish, theirs.fd[1], err), err);
 	command.stdin_fd = theirs.fd[0];
 	command.stdout_fd = theirs.fd[1];
 	command.stderr_fd = theirs.fd[2];
-	if (mech->start(hold->session, &command, &run->id, err) < 0)
-		return -1;
-	run->next = hold->runs;
-	hold->runs = run;
-	run->step = EXEC_RUNNING;
-	if (exec_pump_begin(run, err) == 0)
-		return 0;
-	err->executed = SBX_EXECUTED_UNKNOWN; /* it was asked for */
-	return -1;
+	return begin(run, hold, mech->start(hold->session, &command, &run->id, err), err);
 }
 
 void

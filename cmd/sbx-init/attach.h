@@ -112,14 +112,4 @@ int attach_count_look(struct attach *attach); /* says OOM, ends too many tasks; 
 void attach_count_usage(const struct attach *attach, const struct attach_command *command,
 	struct sbx_chan_usage *usage);
 
-/* files.c: in a process of its own, as uid 0. */
-enum sbx_files_failure files_serve(const struct sbx_chan_files *want, const char *path, int out);
-struct stat;
-enum sbx_files_failure files_failure(int error); /* of an errno */
-/* An entry beneath `dir` that is no link and on device `dev`, opened for reading. */
-enum sbx_files_failure files_open(int dir, const char *name, int directory, uint64_t dev, int *fd,
-	struct stat *st);
-/* files_measure.c: takes fd. */
-enum sbx_files_failure files_measure(int fd, struct sbx_files_measured *measured);
-
 #endif

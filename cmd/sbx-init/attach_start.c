@@ -17,7 +17,6 @@
 #include "init.h"
 #include "kernel/caps.h"
 
-#define PATH_BYTES_MAX 8192
 
 /*
  * Our ends do not block, theirs do. The owner is who makes it (a pipe opens by its name in
@@ -108,13 +107,18 @@ static void
 serve_files(const struct sbx_chan_files *want, const char *path, int out)
 {
 	uint64_t right = (uint64_t)1 << CAP_DAC_READ_SEARCH;
+	int workspace;
 
 	if (prctl(PR_SET_PDEATHSIG, SIGKILL) != 0 || sbx_caps_set(right, right) != 0 ||
 		dup2(out, STDOUT_FILENO) < 0 || close(STDIN_FILENO) != 0 ||
 		open("/dev/null", O_RDONLY) != STDIN_FILENO ||
 		syscall(SYS_close_range, 3U, INIT_FD_LAST, 0U) != 0)
 		_exit(SBX_FILES_IO);
-	_exit(files_serve(want, path, STDOUT_FILENO));
+	workspace = open(SBX_CHAN_WORKSPACE, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	if (workspace < 0)
+		_exit(SBX_FILES_IO);
+	_exit((int)sbx_workspace_serve(workspace, (enum sbx_files_op)want->op, path, want->offset,
+		want->limit, STDOUT_FILENO));
 }
 
 int
@@ -127,7 +131,7 @@ attach_files(struct attach *attach, uint32_t id, const char *payload, size_t len
 	SBX_AUTO_FD theirs = -1;
 	pid_t pid;
 
-	if (command == NULL || length <= sizeof(want) || length - sizeof(want) > PATH_BYTES_MAX)
+	if (command == NULL || length <= sizeof(want) || length - sizeof(want) > SBX_FILES_PATH_MAX)
 		return -1;
 	memcpy(&want, payload, sizeof(want));
 	if (want.path_bytes != length - sizeof(want) ||

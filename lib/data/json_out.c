@@ -225,16 +225,21 @@ add_base64(struct sbx_buf *buf, const unsigned char *bytes, size_t n)
 }
 
 void
-sbx_json_out_bytes(struct sbx_json_out *out, const void *bytes, size_t n)
+sbx_json_out_base64(struct sbx_json_out *out, const char *key, const void *bytes, size_t n)
 {
-	if (sbx_utf8_valid(bytes, n)) {
-		sbx_json_out_string_n(out, "text", bytes, n);
-		return;
-	}
-	begin(out, "base64");
+	begin(out, key);
 	(void)sbx_buf_add_char(out->buf, '"');
 	add_base64(out->buf, bytes, n);
 	(void)sbx_buf_add_char(out->buf, '"');
+}
+
+void
+sbx_json_out_bytes(struct sbx_json_out *out, const void *bytes, size_t n)
+{
+	if (sbx_utf8_valid(bytes, n))
+		sbx_json_out_string_n(out, "text", bytes, n);
+	else
+		sbx_json_out_base64(out, "base64", bytes, n);
 }
 
 int

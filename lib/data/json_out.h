@@ -38,6 +38,7 @@ void sbx_json_out_bool(struct sbx_json_out *out, const char *key, int v);
 void sbx_json_out_null(struct sbx_json_out *out, const char *key);
 /* Text that is already valid JSON (from json_raw_borrow, or another writer). */
 void sbx_json_out_raw(struct sbx_json_out *out, const char *key, const char *json, size_t n);
+void sbx_json_out_base64(struct sbx_json_out *out, const char *key, const void *bytes, size_t n);
 /*
  * Bytes of a stranger: {"text":...} when they are valid UTF-8, else {"base64":...}; written as
  * members of the object that is open.

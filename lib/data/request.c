@@ -18,17 +18,18 @@
 #define ARGUMENT_MAX 131071
 #define ARGUMENTS_MAX 65536
 #define CWD_MAX 4095
+#define PATH_BYTES_MAX 65535 /* trees may be deeper than PATH_MAX */
 #define OUTPUT_MAX ((uint64_t)256 * 1024)
 #define TIMEOUT_MAX ((uint64_t)366 * 24 * 3600 * 1000)
 #define ID_NUMBER_MAX (INT64_C(1) << 53) /* beyond it JSON numbers of others are not exact */
 
-const char *const sbx_request_ops[] = { "exec", "cancel", "ping", "read", "write", "list", "stat",
-	"mkdir", "rename", "remove", "changes", "stdin", "signal", NULL };
+const char *const sbx_request_ops[] = { "exec", "read", "stat", "list", "measure", "cancel", "ping",
+	"write", "mkdir", "rename", "remove", "changes", "stdin", "signal", NULL };
 
 /* What is read later than by the table. */
 struct reading {
 	struct sbx_request request;
-	struct sbx_json id, op, target, argv, env, input;
+	struct sbx_json id, op, target, argv, env, input, path;
 };
 
 #define AT(member) offsetof(struct reading, member)
@@ -45,6 +46,28 @@ static const struct sbx_json_field exec_fields[] = {
 	{ ROW("output_bytes", U64, request.output_bytes), .umin = 1, .umax = OUTPUT_MAX },
 	{ .key = NULL },
 };
+static const struct sbx_json_field read_fields[] = {
+	{ ROW("id", VALUE, id) },
+	{ ROW("op", VALUE, op) },
+	{ ROW("path", VALUE, path), .required = 1 },
+	{ ROW("offset", U64, request.offset), .umax = INT64_MAX },
+	{ ROW("limit", U64, request.limit), .umin = 1, .umax = SBX_REQUEST_READ_MAX },
+	{ .key = NULL },
+};
+static const struct sbx_json_field list_fields[] = {
+	{ ROW("id", VALUE, id) },
+	{ ROW("op", VALUE, op) },
+	{ ROW("path", VALUE, path) },
+	{ ROW("offset", U64, request.offset), .umax = INT64_MAX },
+	{ ROW("limit", U64, request.limit), .umin = 1, .umax = SBX_REQUEST_LIST_MAX },
+	{ .key = NULL },
+};
+static const struct sbx_json_field path_fields[] = {
+	{ ROW("id", VALUE, id) },
+	{ ROW("op", VALUE, op) },
+	{ ROW("path", VALUE, path) },
+	{ .key = NULL },
+};
 static const struct sbx_json_field cancel_fields[] = {
 	{ ROW("id", VALUE, id) },
 	{ ROW("op", VALUE, op) },
@@ -56,7 +79,8 @@ static const struct sbx_json_field ping_fields[] = {
 	{ ROW("op", VALUE, op) },
 	{ .key = NULL },
 };
-static const struct sbx_json_field *const fields_of[] = { exec_fields, cancel_fields, ping_fields };
+static const struct sbx_json_field *const fields_of[] = { exec_fields, read_fields, path_fields,
+	list_fields, path_fields, cancel_fields, ping_fields };
 #define OP_COUNT (sizeof(fields_of) / sizeof(fields_of[0]))
 
 /* An id is echoed as it was written. */
@@ -132,15 +156,19 @@ read_bytes(struct sbx_json v, const char *what, struct sbx_buf *out, struct sbx_
 	return decode(sbx_json_get(v, "base64"), what, out, err);
 }
 
+/* Bytes without a NUL. */
 static int
-read_argument(struct sbx_json v, char **out, struct sbx_err *err)
+read_text(struct sbx_json v, const char *what, size_t most, char **out, struct sbx_err *err)
 {
 	SBX_AUTO_BUF bytes = SBX_BUF_INIT(SBX_JSON_LINE_MAX);
 
-	if (read_bytes(v, "request.argv", &bytes, err) < 0)
+	if (read_bytes(v, what, &bytes, err) < 0)
 		return -1;
 	if (strlen(sbx_buf_str(&bytes)) != bytes.length)
-		return sbx_fail(err, SBX_E_BAD_REQUEST, "request.argv: an argument holds a NUL");
+		return sbx_fail(err, SBX_E_BAD_REQUEST, "%s: holds a NUL", what);
+	if (bytes.length > most)
+		return sbx_fail(err, SBX_E_BAD_REQUEST, "%s: has %zu bytes, at most %zu", what,
+			bytes.length, most);
 	*out = sbx_mem_dup_n(sbx_buf_str(&bytes), bytes.length);
 	return 0;
 }
@@ -159,7 +187,8 @@ read_argv(struct sbx_json array, struct sbx_request *request, struct sbx_err *er
 			count, ARGUMENTS_MAX);
 	request->argv = sbx_mem_alloc(count + 1, sizeof(char *));
 	while (sbx_json_each(array, &cursor, NULL, &value))
-		if (read_argument(value, &request->argv[i++], err) < 0)
+		if (read_text(value, "request.argv", SBX_JSON_LINE_MAX, &request->argv[i++], err) <
+			0)
 			return -1;
 	return sbx_request_check_argv(request->argv, err);
 }
@@ -215,6 +244,15 @@ read_rest(struct sbx_json root, struct reading *reading, struct sbx_err *err)
 				read_input(reading->input, request, err) < 0 ?
 			-1 :
 			0;
+	case SBX_REQUEST_READ:
+	case SBX_REQUEST_STAT:
+	case SBX_REQUEST_LIST:
+	case SBX_REQUEST_MEASURE:
+		if (sbx_json_type(reading->path) != SBX_JSON_ABSENT)
+			return read_text(reading->path, "request.path", PATH_BYTES_MAX,
+				&request->path, err);
+		request->path = sbx_mem_dup("");
+		return 0;
 	case SBX_REQUEST_CANCEL:
 		return read_id(reading->target, "request.target", &request->target, err);
 	case SBX_REQUEST_PING:
@@ -228,7 +266,7 @@ sbx_request_read(const char *line, size_t length, struct sbx_request *request, s
 {
 	SBX_AUTO_JSON doc = sbx_json_parse(line, length, err);
 	struct sbx_json absent = { .doc = doc, .token = -1 }, root, id;
-	struct reading reading = { .env = absent, .input = absent };
+	struct reading reading = { .env = absent, .input = absent, .path = absent };
 	int failed;
 
 	*request = reading.request;
@@ -261,6 +299,7 @@ sbx_request_done(struct sbx_request *request)
 	free_strings(request->env);
 	free(request->cwd);
 	sbx_buf_done(&request->input);
+	free(request->path);
 	free(request->target);
 	memset(request, 0, sizeof(*request));
 }

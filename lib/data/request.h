@@ -8,9 +8,19 @@
 #include "base/buf.h"
 #include "base/err.h"
 
+#define SBX_REQUEST_READ_MAX ((uint64_t)256 * 1024) /* bytes in one answer */
+#define SBX_REQUEST_LIST_MAX ((uint64_t)1000) /* names in one answer */
 #define SBX_REQUEST_ID_MAX 128 /* bytes of a text id */
 
-enum sbx_request_op { SBX_REQUEST_EXEC = 0, SBX_REQUEST_CANCEL, SBX_REQUEST_PING };
+enum sbx_request_op {
+	SBX_REQUEST_EXEC = 0,
+	SBX_REQUEST_READ,
+	SBX_REQUEST_STAT,
+	SBX_REQUEST_LIST,
+	SBX_REQUEST_MEASURE,
+	SBX_REQUEST_CANCEL,
+	SBX_REQUEST_PING,
+};
 extern const char *const sbx_request_ops[]; /* those above, then those of a later version, NULL */
 
 struct sbx_request {
@@ -22,6 +32,8 @@ struct sbx_request {
 	int has_input;
 	struct sbx_buf input; /* EXEC: its standard input */
 	uint64_t timeout_ms, output_bytes; /* EXEC; 0: not given */
+	char *path; /* READ, STAT, LIST, MEASURE: beneath the workspace; "" is the workspace */
+	uint64_t offset, limit; /* READ: bytes; LIST: names; limit 0: not given */
 	char *target; /* CANCEL: the id of what is to be ended, a JSON text */
 };
 

@@ -18,6 +18,8 @@
 
 #include <stdint.h>
 
+#include "state/workspace.h"
+
 #define SBX_CHAN_MAGIC 0x63786273u /* "sbxc" */
 #define SBX_CHAN_VERSION 1
 #define SBX_CHAN_PAYLOAD_MAX (2 * 1024 * 1024 + 8192) /* of EXEC; as SBX_INIT_PAYLOAD_MAX */
@@ -89,39 +91,10 @@ struct sbx_chan_hello {
 	char kernel[160]; /* /proc/version as seen inside */
 };
 
-/* Workspace access: by component, nothing is followed, as uid 0 in a process of its own. */
-enum sbx_chan_files_op {
-	SBX_FILES_MEASURE = 1, /* stream 1: struct sbx_files_measured */
-	SBX_FILES_STAT, /* stream 1: struct sbx_files_entry, without a name */
-	SBX_FILES_LIST, /* stream 1: for each name in the directory an entry and its name */
-	SBX_FILES_READ, /* stream 1: the bytes of a regular file, from offset, at most limit */
-};
+/* Workspace access, as state/workspace.h has it, in a process of its own as uid 0. */
 struct sbx_chan_files {
-	uint32_t op, path_bytes; /* with its NUL; relative to the workspace, "" is the workspace */
+	uint32_t op, path_bytes; /* enum sbx_files_op; the path with its NUL */
 	uint64_t offset, limit;
-};
-/* EXITED's status of FILES is 0, or W_EXITCODE(enum sbx_files_failure, 0). */
-enum sbx_files_failure {
-	SBX_FILES_OK = 0,
-	SBX_FILES_NOT_FOUND,
-	SBX_FILES_NOT_A_DIRECTORY,
-	SBX_FILES_IS_A_DIRECTORY,
-	SBX_FILES_SYMLINK,
-	SBX_FILES_SPECIAL, /* device, fifo, socket */
-	SBX_FILES_OUTSIDE, /* "..", or absolute */
-	SBX_FILES_TOO_LARGE, /* the file has more than limit */
-	SBX_FILES_IO,
-};
-struct sbx_files_measured {
-	uint64_t bytes; /* blocks allocated, hard links once */
-	uint64_t inodes; /* all entries, the workspace itself not */
-};
-struct sbx_files_entry {
-	uint32_t mode, nlink; /* mode with its type, as stat(2) */
-	uint64_t size, blocks; /* blocks of 512 bytes */
-	int64_t mtime_sec, mtime_nsec;
-	uint32_t name_bytes; /* follow, without a NUL */
-	uint32_t reserved;
 };
 
 /* Inside a container: the helper volume is mounted at DIR, pid 1 keeps its socket below RUN. */

@@ -13,6 +13,7 @@
 #include "data/spec.h"
 #include "state/env.h"
 #include "state/root.h"
+#include "state/workspace.h"
 
 /* What every operation works on; all borrowed from the tool. */
 struct sbx_mech_host {
@@ -43,6 +44,14 @@ struct sbx_mech_command {
 	char *const *envp;
 	const char *cwd; /* inside; NULL: the workspace */
 	int stdin_fd, stdout_fd, stderr_fd;
+};
+
+/* Workspace access, as state/workspace.h has it. Borrowed; the descriptor is duplicated. */
+struct sbx_mech_files {
+	enum sbx_files_op op;
+	const char *path; /* relative to the workspace */
+	uint64_t offset, limit;
+	int out_fd; /* where the answer's bytes go */
 };
 
 enum sbx_mech_event_kind {
@@ -141,6 +150,13 @@ struct sbx_mech {
 	/* Ask for a command; STARTED or START_FAILED follows as an event with this id. */
 	int (*start)(struct sbx_session *session, const struct sbx_mech_command *command,
 		uint32_t *id, struct sbx_err *err);
+	/*
+	 * Read the workspace: like a command, in a process that hostile code can neither signal nor
+	 * trace. STARTED, then EXITED with enum sbx_files_failure as exit code; finish() after it.
+	 * NULL: there is no workspace.
+	 */
+	int (*files)(struct sbx_session *session, const struct sbx_mech_files *files, uint32_t *id,
+		struct sbx_err *err);
 	/* The next event: 1, or 0 when there is none now. Never blocks. Losing the environment is the
 	 * event LOST, not an error. */
 	int (*next)(struct sbx_session *session, struct sbx_mech_event *event);

@@ -90,16 +90,17 @@ second_word(const struct sbx_docker_args *args)
 }
 
 static int
-complain(const struct sbx_docker_args *args, const char *said, int status, struct sbx_err *err)
+complain(const struct sbx_docker_args *args, const char *said, int status, int quiet,
+	struct sbx_err *err)
 {
 	size_t row = find(said);
 	const char *verb = args->count > 1 ? args->args[1] : "", *more = second_word(args);
 	const char *blank = more[0] != '\0' ? " " : "";
-
 	/* That something is not there is often what a caller asked. */
-	sbx_log(row < COMPLAINT_COUNT && complaints[row].code == SBX_E_NOT_FOUND ? SBX_LOG_DEBUG :
-										   SBX_LOG_WARN,
-		"%s %s%s%s: %s", args->args[0], verb, blank, more, said);
+	int news = !quiet && (row == COMPLAINT_COUNT || complaints[row].code != SBX_E_NOT_FOUND);
+
+	sbx_log(news ? SBX_LOG_WARN : SBX_LOG_DEBUG, "%s %s%s%s: %s", args->args[0], verb, blank,
+		more, said);
 	if (row < COMPLAINT_COUNT)
 		return sbx_fail(err, complaints[row].code, "%s %s%s%s: %s", args->args[0], verb,
 			blank, more, complaints[row].ours);
@@ -147,11 +148,12 @@ sbx_docker_call(const struct sbx_docker *docker, const struct sbx_docker_args *a
 	drop_newlines(&said);
 	if (rc != 0) {
 		if (said.length > 0)
-			sbx_log(SBX_LOG_WARN, "%s: %s", args->args[0], sbx_buf_str(&said));
+			sbx_log(docker->quiet ? SBX_LOG_DEBUG : SBX_LOG_WARN, "%s: %s",
+				args->args[0], sbx_buf_str(&said));
 		return explain_start(docker, err);
 	}
 	if (status != 0)
-		return complain(args, sbx_buf_str(&said), status, err);
+		return complain(args, sbx_buf_str(&said), status, docker->quiet, err);
 	if (said.length > 0)
 		sbx_log(SBX_LOG_DEBUG, "%s: %s", args->args[0], sbx_buf_str(&said));
 	if (out != NULL && out->length > 0 && out->data[out->length - 1] == '\n')

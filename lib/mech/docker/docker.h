@@ -42,6 +42,7 @@ struct sbx_docker {
 	const char *runtime; /* NULL: the engine's own; gvisor: config gvisor.runtime */
 	int64_t timeout_ms; /* of a control-plane call: config engine_timeout, 60 s */
 	int lock_fd; /* the environment's lock, which a call in flight keeps though we die; -1 */
+	int quiet; /* what it complains of is no news: for --verbose alone */
 	int (*stop)(void); /* asked during a call: 1 ends it, SBX_E_CANCELLED; NULL: nobody asks */
 };
 /*
@@ -152,6 +153,8 @@ void sbx_docker_close(struct sbx_session *session);
 int sbx_docker_fd(const struct sbx_session *session);
 int sbx_docker_start(struct sbx_session *session, const struct sbx_mech_command *command,
 	uint32_t *id, struct sbx_err *err);
+int sbx_docker_files(struct sbx_session *session, const struct sbx_mech_files *files, uint32_t *id,
+	struct sbx_err *err);
 int sbx_docker_next(struct sbx_session *session, struct sbx_mech_event *event);
 int sbx_docker_kill(struct sbx_session *session, uint32_t id, int *restarted, struct sbx_err *err);
 int sbx_docker_finish(struct sbx_session *session, uint32_t id, struct sbx_mech_usage *usage,

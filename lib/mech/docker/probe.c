@@ -127,6 +127,7 @@ sbx_docker_probe(const struct sbx_mech_host *host, const char *mechanism, struct
 	struct sbx_err err = { 0 };
 
 	sbx_docker_of(host, mechanism, &docker);
+	docker.quiet = 1;
 	if (probe_engine(host, &docker, probe) != 0 ||
 		report(probe, "helper volume",
 			sbx_docker_helper_ensure(host, &docker, volume, &err),

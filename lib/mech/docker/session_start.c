@@ -2,9 +2,11 @@
  * A command is asked for: as a frame, with copies of its descriptors kept on this side. Descriptors
  * never leave the host; what the command has inside are pipes of the container.
  */
+#include <fcntl.h>
 #include <string.h>
 
 #include "base/mem.h"
+#include "base/scoped.h"
 #include "mech/docker/session.h"
 #include "mech/init_proto.h"
 
@@ -41,33 +43,38 @@ append(struct sbx_session *session, struct sbx_docker_running *running)
 	*at = running;
 }
 
-int
-sbx_docker_start(struct sbx_session *session, const struct sbx_mech_command *command, uint32_t *id,
-	struct sbx_err *err)
+/* A new one, on a channel that is there. */
+static struct sbx_docker_running *
+begin(struct sbx_session *session, struct sbx_err *err)
 {
-	SBX_AUTO_BUF payload = SBX_BUF_INIT(SBX_CHAN_PAYLOAD_MAX);
 	struct sbx_docker_running *running;
 	size_t count = 0;
 
 	for (running = session->running; running != NULL; running = running->next)
 		count++;
-	if (count >= SBX_CHAN_COMMANDS_MAX)
-		return sbx_fail(err, SBX_E_BUSY, "%d commands are running already",
-			SBX_CHAN_COMMANDS_MAX);
-	if (session->lost)
-		return sbx_fail(err, SBX_E_UNAVAILABLE, "the environment was lost");
+	if (count >= SBX_CHAN_COMMANDS_MAX) {
+		sbx_fail(err, SBX_E_BUSY, "%d commands are running already", SBX_CHAN_COMMANDS_MAX);
+		return NULL;
+	}
+	if (session->lost) {
+		sbx_fail(err, SBX_E_UNAVAILABLE, "the environment was lost");
+		return NULL;
+	}
 	if (!session->link.up && sbx_session_connect(session, err) < 0)
-		return -1;
+		return NULL;
 	running = sbx_mem_alloc(1, sizeof(*running));
 	running->id = ++session->last_id;
 	running->feed_fd = running->outputs[0].fd = running->outputs[1].fd = -1;
-	if (sbx_streams_open(session, running, command, err) < 0 ||
-		pack(command, &payload, running->feed_fd < 0, err) < 0) {
-		sbx_running_free(session, running);
-		return -1;
-	}
-	if (sbx_frames_add(&session->link.frames, SBX_CHAN_EXEC, 0, running->id, payload.data,
-		    payload.length) < 0) {
+	return running;
+}
+
+/* Takes `running`. */
+static int
+ask(struct sbx_session *session, struct sbx_docker_running *running, enum sbx_chan_type type,
+	const struct sbx_buf *payload, uint32_t *id, struct sbx_err *err)
+{
+	if (sbx_frames_add(&session->link.frames, type, 0, running->id, payload->data,
+		    payload->length) < 0) {
 		sbx_running_free(session, running);
 		return sbx_fail(err, SBX_E_BUSY, "the container does not keep up");
 	}
@@ -76,4 +83,52 @@ sbx_docker_start(struct sbx_session *session, const struct sbx_mech_command *com
 	*id = running->id;
 	sbx_session_flush(session);
 	return 0;
+}
+
+int
+sbx_docker_start(struct sbx_session *session, const struct sbx_mech_command *command, uint32_t *id,
+	struct sbx_err *err)
+{
+	SBX_AUTO_BUF payload = SBX_BUF_INIT(SBX_CHAN_PAYLOAD_MAX);
+	struct sbx_docker_running *running = begin(session, err);
+
+	if (running == NULL)
+		return -1;
+	if (sbx_streams_open(session, running, command, err) < 0 ||
+		pack(command, &payload, running->feed_fd < 0, err) < 0) {
+		sbx_running_free(session, running);
+		return -1;
+	}
+	return ask(session, running, SBX_CHAN_EXEC, &payload, id, err);
+}
+
+int
+sbx_docker_files(struct sbx_session *session, const struct sbx_mech_files *files, uint32_t *id,
+	struct sbx_err *err)
+{
+	struct sbx_chan_files want = { .op = (uint32_t)files->op,
+		.path_bytes = (uint32_t)strlen(files->path) + 1,
+		.offset = files->offset,
+		.limit = files->limit };
+	SBX_AUTO_BUF payload = SBX_BUF_INIT(SBX_CHAN_PAYLOAD_MAX);
+	SBX_AUTO_FD none = open("/dev/null", O_RDWR | O_CLOEXEC);
+	struct sbx_mech_command streams = {
+		.stdin_fd = none, .stdout_fd = files->out_fd, .stderr_fd = none
+	};
+	struct sbx_docker_running *running;
+
+	if (want.path_bytes > SBX_FILES_PATH_MAX)
+		return sbx_fail(err, SBX_E_BAD_REQUEST, "a path of more than %d bytes",
+			SBX_FILES_PATH_MAX - 1);
+	running = begin(session, err);
+	if (running == NULL)
+		return -1;
+	sbx_buf_add(&payload, &want, sizeof(want));
+	sbx_buf_add(&payload, files->path, want.path_bytes);
+	if (sbx_streams_open(session, running, &streams, err) < 0 ||
+		sbx_buf_check(&payload, "the path", err) < 0) {
+		sbx_running_free(session, running);
+		return -1;
+	}
+	return ask(session, running, SBX_CHAN_FILES, &payload, id, err);
 }

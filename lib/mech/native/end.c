@@ -3,6 +3,7 @@
  * accounts. Killing and measuring go through the command's control group, from outside, whatever
  * happens inside; pid 1 may be slow or dead, so nothing here waits for it.
  */
+#include <signal.h>
 #include <sys/epoll.h>
 #include <sys/socket.h>
 
@@ -21,6 +22,21 @@ find(const struct sbx_session *session, uint32_t id)
 	return running;
 }
 
+/* The newest command, once: its kill makes room, and more is told when that is not enough. */
+static int
+tell_oom(struct sbx_session *session, struct sbx_mech_event *event)
+{
+	struct sbx_native_running *running = session->running;
+
+	while (running != NULL && running->files_pid != 0)
+		running = running->next;
+	if (running == NULL || running->oom_told)
+		return 0;
+	running->oom_told = 1;
+	*event = (struct sbx_mech_event){ .kind = SBX_EVENT_OOM, .id = running->id };
+	return 1;
+}
+
 /* The memory limit struck: told once for each command; the caller kills the rest. */
 static int
 next_oom(struct sbx_session *session, struct sbx_mech_event *event)
@@ -32,15 +48,12 @@ next_oom(struct sbx_session *session, struct sbx_mech_event *event)
 	for (int i = 0; i < n; i++) {
 		if (session->monitor != NULL &&
 			ready[i].data.fd == sbx_native_monitor_fd(session->monitor)) {
-			if (sbx_native_monitor_check(session->monitor) &&
-				session->running != NULL && !session->running->oom_told) {
-				session->running->oom_told = 1;
-				*event = (struct sbx_mech_event){ .kind = SBX_EVENT_OOM,
-					.id = session->running->id };
+			if (sbx_native_monitor_check(session->monitor) && tell_oom(session, event))
 				return 1;
-			}
 			continue;
 		}
+		if (sbx_native_files_event(session, ready[i].data.fd, event))
+			return 1;
 		/* Late word of a command that ended: its group is not for another one. */
 		if (session->spare != NULL && session->spare->oom_fd == ready[i].data.fd)
 			sbx_native_forget(sbx_take_ptr(session->spare));
@@ -95,6 +108,11 @@ sbx_native_kill(struct sbx_session *session, uint32_t id, int *restarted, struct
 
 	if (running == NULL)
 		return sbx_fail(err, SBX_E_NOT_FOUND, "no command %u", id);
+	if (running->files_pid != 0) {
+		if (running->files_pid > 0 && kill(running->files_pid, SIGKILL) != 0)
+			return sbx_fail_sys(err, SBX_E_INTERNAL, "end the reader of the workspace");
+		return 0;
+	}
 	if (running->has_group) {
 		running->pids_full = sbx_cgroup_pids_full(&session->groups);
 		if (sbx_cgroup_kill(&running->group) != 0)
@@ -162,6 +180,10 @@ sbx_native_finish(struct sbx_session *session, uint32_t id, struct sbx_mech_usag
 	if (running == NULL)
 		return sbx_fail(err, SBX_E_NOT_FOUND, "no command %u", id);
 	*at = running->next;
+	if (running->files_pid != 0) {
+		sbx_native_forget(running);
+		return 0;
+	}
 	if (running->has_group) {
 		rc = finish_group(session, running, usage, err);
 	} else {

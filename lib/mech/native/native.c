@@ -202,6 +202,7 @@ const struct sbx_mech sbx_mech_native = {
 	.close = sbx_native_close,
 	.fd = sbx_native_fd,
 	.start = sbx_native_start,
+	.files = sbx_native_files,
 	.next = sbx_native_next,
 	.kill = sbx_native_kill,
 	.finish = sbx_native_finish,

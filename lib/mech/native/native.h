@@ -7,7 +7,7 @@
  *     child.c    in the namespaces: join, map, build the view, drop everything, become sbx-init
  *     view.c     what the environment sees; dev.c, proc.c, etc.c: parts
  *     needs.c    steps that a kernel may not know, and the words for that
- *     session.c  a tool's hold on a live environment
+ *     session.c  a tool's hold on a live environment; files.c: its workspace
  *
  * child.c and view.c run with all capabilities of the new user namespace; they take
  * the plain struct below and parse nothing that comes from outside.
@@ -127,6 +127,8 @@ void sbx_native_close(struct sbx_session *session);
 int sbx_native_fd(const struct sbx_session *session);
 int sbx_native_start(struct sbx_session *session, const struct sbx_mech_command *command,
 	uint32_t *id, struct sbx_err *err);
+int sbx_native_files(struct sbx_session *session, const struct sbx_mech_files *files, uint32_t *id,
+	struct sbx_err *err);
 int sbx_native_next(struct sbx_session *session, struct sbx_mech_event *event);
 int sbx_native_kill(struct sbx_session *session, uint32_t id, int *restarted, struct sbx_err *err);
 int sbx_native_finish(struct sbx_session *session, uint32_t id, struct sbx_mech_usage *usage,

@@ -2,6 +2,7 @@
  * A tool's hold on a live native environment, opened and closed, and the start of its commands; how
  * they end is in end.c.
  */
+#include <fcntl.h>
 #include <stdlib.h>
 #include <sys/epoll.h>
 #include <sys/socket.h>
@@ -61,9 +62,10 @@ sbx_native_open(const struct sbx_mech_host *host, const struct sbx_env *env,
 	(void)host;
 	session->owner = (uid_t)record->uid;
 	session->sock = -1;
+	session->dir_fd = fcntl(env->dir_fd, F_DUPFD_CLOEXEC, 3);
 	session->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
-	if (session->epoll_fd < 0) {
-		sbx_fail_sys(err, SBX_E_INTERNAL, "make an epoll");
+	if (session->epoll_fd < 0 || session->dir_fd < 0) {
+		sbx_fail_sys(err, SBX_E_INTERNAL, "make a session's descriptors");
 	} else {
 		session->sock = sbx_wire_connect(env, err);
 		if (session->sock >= 0 && watch(session, session->sock, EPOLLIN, err) == 0 &&
@@ -80,6 +82,7 @@ void
 sbx_native_forget(struct sbx_native_running *running)
 {
 	sbx_scoped_close(&running->oom_fd);
+	sbx_native_files_end(running);
 	if (running->has_group)
 		sbx_cgroup_command_release(&running->group);
 	free(running);
@@ -97,12 +100,14 @@ sbx_native_close(struct sbx_session *session)
 		if (running->has_group && sbx_cgroup_kill(&running->group) == 0)
 			(void)sbx_cgroup_wait_empty(&running->group,
 				sbx_clock_mono_us() + SBX_NATIVE_EMPTY_US);
-		(void)sbx_wire_tell(session->sock, SBX_INIT_DONE, running->id);
+		if (running->files_pid == 0)
+			(void)sbx_wire_tell(session->sock, SBX_INIT_DONE, running->id);
 		sbx_native_forget(running);
 	}
 	if (session->spare != NULL)
 		sbx_native_forget(session->spare);
 	sbx_scoped_close(&session->sock);
+	sbx_scoped_close(&session->dir_fd);
 	sbx_native_monitor_free(session->monitor);
 	if (session->has_groups) {
 		sbx_cgroup_close(&session->groups);

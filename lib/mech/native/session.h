@@ -20,12 +20,14 @@ struct sbx_native_running {
 	uint32_t id;
 	int has_group, oom_fd, oom_told;
 	int pids_full; /* when it was killed */
+	pid_t files_pid; /* workspace access: a child of ours and no command; -1: collected; else 0 */
+	int files_fd; /* its pidfd */
 	struct sbx_cgroup_command group;
 	uint64_t waited_cpu_us; /* as pid 1 saw it; for hosts without groups */
 };
 
 struct sbx_session {
-	int epoll_fd, sock;
+	int epoll_fd, sock, dir_fd; /* of the environment */
 	int has_groups, lost;
 	uid_t owner;
 	uint32_t last_id;
@@ -35,6 +37,10 @@ struct sbx_session {
 	struct sbx_native_running *running;
 	struct sbx_native_running *spare; /* ended, its group kept for the next command; or NULL */
 };
+
+/* files.c: how its child ended, as an event: 1, or 0 if it is none of them. */
+int sbx_native_files_event(struct sbx_session *session, int fd, struct sbx_mech_event *event);
+void sbx_native_files_end(struct sbx_native_running *running); /* kills and waits; idempotent */
 
 /* Lets the command's group go and frees. */
 void sbx_native_forget(struct sbx_native_running *running);

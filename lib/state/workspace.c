@@ -1,9 +1,8 @@
 /*
- * Workspace access for the host: a path is walked by component, nothing that is a link is followed,
- * no other file system entered, nothing that is not a regular file or a directory opened. Runs in a
- * process of its own that hostile code can neither signal nor trace; it only reads.
+ * Workspace access for the host, as its header has it. Every step looks at an entry before it opens it,
+ * since to open is to act on some, and after, since it may be another by then.
  */
-#include "attach.h"
+#include "state/workspace.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -13,6 +12,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/buf.h"
 #include "base/io.h"
 #include "base/scoped.h"
 
@@ -20,7 +20,7 @@
 #define LIST_BYTES 32768
 
 enum sbx_files_failure
-files_failure(int error)
+sbx_workspace_failure(int error)
 {
 	switch (error) {
 	case ENOENT:
@@ -55,22 +55,21 @@ judge(const struct stat *st, int directory, uint64_t dev)
 	return S_ISREG(st->st_mode) ? SBX_FILES_OK : SBX_FILES_SPECIAL;
 }
 
-/* Looked at before, since to open is to act on some; and after, since it may be another by then. */
 enum sbx_files_failure
-files_open(int dir, const char *name, int directory, uint64_t dev, int *fd, struct stat *st)
+sbx_workspace_open(int dir, const char *name, int directory, uint64_t dev, int *fd, struct stat *st)
 {
 	int flags = O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC;
 	enum sbx_files_failure failure;
 	SBX_AUTO_FD opened = -1;
 
 	if (fstatat(dir, name, st, AT_SYMLINK_NOFOLLOW) != 0)
-		return files_failure(errno);
+		return sbx_workspace_failure(errno);
 	failure = judge(st, directory, dev);
 	if (failure != SBX_FILES_OK)
 		return failure;
 	opened = openat(dir, name, flags | (directory ? O_DIRECTORY : 0));
 	if (opened < 0 || fstat(opened, st) != 0)
-		return files_failure(errno);
+		return sbx_workspace_failure(errno);
 	failure = judge(st, directory, dev);
 	if (failure == SBX_FILES_OK)
 		*fd = sbx_take_fd(&opened);
@@ -79,9 +78,9 @@ files_open(int dir, const char *name, int directory, uint64_t dev, int *fd, stru
 
 /* To the directory that holds the last component, which is left in `name` ("": the workspace). */
 static enum sbx_files_failure
-walk(const char *path, uint64_t *dev, int *dir, char name[NAME_MAX + 1])
+walk(int workspace_fd, const char *path, uint64_t *dev, int *dir, char name[NAME_MAX + 1])
 {
-	SBX_AUTO_FD at = open(SBX_CHAN_WORKSPACE, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	SBX_AUTO_FD at = openat(workspace_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	struct stat st;
 
 	name[0] = '\0';
@@ -104,7 +103,7 @@ walk(const char *path, uint64_t *dev, int *dir, char name[NAME_MAX + 1])
 		if (length > NAME_MAX)
 			return SBX_FILES_NOT_FOUND;
 		if (name[0] != '\0') {
-			failure = files_open(at, name, 1, *dev, &next, &st);
+			failure = sbx_workspace_open(at, name, 1, *dev, &next, &st);
 			if (failure != SBX_FILES_OK)
 				return failure;
 			close(at);
@@ -145,14 +144,14 @@ stat_one(int dir, const char *name, int out)
 	struct stat st;
 
 	if ((name[0] == '\0' ? fstat(dir, &st) : fstatat(dir, name, &st, AT_SYMLINK_NOFOLLOW)) != 0)
-		return files_failure(errno);
+		return sbx_workspace_failure(errno);
 	describe(&st, 0, &entry);
 	return send(out, &entry, sizeof(entry));
 }
 
 /* A name that is gone by now is left out. Takes fd. */
 static enum sbx_files_failure
-list(int fd, int out)
+list(int fd, uint64_t offset, uint64_t limit, int out)
 {
 	SBX_AUTO_BUF answer = SBX_BUF_INIT(LIST_BYTES);
 	DIR *stream = fdopendir(fd);
@@ -160,6 +159,8 @@ list(int fd, int out)
 	struct sbx_files_entry entry;
 	struct dirent *found;
 	struct stat st;
+	uint64_t seen = 0;
+	int more = 0;
 
 	if (stream == NULL) {
 		close(fd);
@@ -169,8 +170,13 @@ list(int fd, int out)
 		size_t length = strlen(found->d_name);
 
 		if (strcmp(found->d_name, ".") == 0 || strcmp(found->d_name, "..") == 0 ||
+			seen++ < offset ||
 			fstatat(fd, found->d_name, &st, AT_SYMLINK_NOFOLLOW) != 0)
 			continue;
+		if (limit-- == 0) {
+			more = 1;
+			break;
+		}
 		describe(&st, length, &entry);
 		sbx_buf_add(&answer, &entry, sizeof(entry));
 		sbx_buf_add(&answer, found->d_name, length);
@@ -179,22 +185,24 @@ list(int fd, int out)
 		failure = send(out, answer.data, answer.length);
 		sbx_buf_clear(&answer);
 	}
-	if (failure == SBX_FILES_OK && errno != 0)
+	if (failure == SBX_FILES_OK && !more && errno != 0)
 		failure = SBX_FILES_IO;
 	closedir(stream);
-	return failure != SBX_FILES_OK ? failure : send(out, answer.data, answer.length);
+	if (failure == SBX_FILES_OK)
+		failure = send(out, sbx_buf_str(&answer), answer.length);
+	return failure == SBX_FILES_OK && more ? SBX_FILES_TOO_LARGE : failure;
 }
 
 /* One byte more than `limit` is looked for, and not sent. Takes fd. */
 static enum sbx_files_failure
-read_out(int fd, const struct sbx_chan_files *want, int out)
+read_out(int fd, uint64_t offset, uint64_t limit, int out)
 {
 	static char bytes[CHUNK];
 	SBX_AUTO_FD file = fd;
-	uint64_t left = want->limit;
+	uint64_t left = limit;
 	ssize_t n;
 
-	if (want->offset > INT64_MAX || lseek(file, (off_t)want->offset, SEEK_SET) < 0)
+	if (offset > INT64_MAX || lseek(file, (off_t)offset, SEEK_SET) < 0)
 		return SBX_FILES_IO;
 	do {
 		n = read(file, bytes, left > 0 && left < sizeof(bytes) ? left : sizeof(bytes));
@@ -204,20 +212,21 @@ read_out(int fd, const struct sbx_chan_files *want, int out)
 			return SBX_FILES_IO;
 		left -= n > 0 ? (uint64_t)n : 0;
 	} while (n > 0 || (n < 0 && errno == EINTR));
-	return n == 0 ? SBX_FILES_OK : files_failure(errno);
+	return n == 0 ? SBX_FILES_OK : sbx_workspace_failure(errno);
 }
 
 static enum sbx_files_failure
 measure(int fd, int out)
 {
 	struct sbx_files_measured measured = { 0 };
-	enum sbx_files_failure failure = files_measure(fd, &measured);
+	enum sbx_files_failure failure = sbx_workspace_measure(fd, &measured);
 
 	return failure != SBX_FILES_OK ? failure : send(out, &measured, sizeof(measured));
 }
 
 enum sbx_files_failure
-files_serve(const struct sbx_chan_files *want, const char *path, int out)
+sbx_workspace_serve(int workspace_fd, enum sbx_files_op op, const char *path, uint64_t offset,
+	uint64_t limit, int out)
 {
 	char name[NAME_MAX + 1];
 	SBX_AUTO_FD dir = -1;
@@ -226,26 +235,26 @@ files_serve(const struct sbx_chan_files *want, const char *path, int out)
 	uint64_t dev;
 	int fd = -1;
 
-	failure = walk(path, &dev, &dir, name);
+	failure = walk(workspace_fd, path, &dev, &dir, name);
 	if (failure != SBX_FILES_OK)
 		return failure;
-	if (want->op == SBX_FILES_STAT)
+	if (op == SBX_FILES_STAT)
 		return stat_one(dir, name, out);
 	if (name[0] == '\0')
-		fd = want->op == SBX_FILES_READ ? -1 : sbx_take_fd(&dir);
+		fd = op == SBX_FILES_READ ? -1 : sbx_take_fd(&dir);
 	else
-		failure = files_open(dir, name, want->op != SBX_FILES_READ, dev, &fd, &st);
+		failure = sbx_workspace_open(dir, name, op != SBX_FILES_READ, dev, &fd, &st);
 	if (failure != SBX_FILES_OK)
 		return failure;
 	if (fd < 0)
 		return SBX_FILES_IS_A_DIRECTORY;
-	switch ((enum sbx_chan_files_op)want->op) {
+	switch (op) {
 	case SBX_FILES_MEASURE:
 		return measure(fd, out);
 	case SBX_FILES_LIST:
-		return list(fd, out);
+		return list(fd, offset, limit, out);
 	case SBX_FILES_READ:
-		return read_out(fd, want, out);
+		return read_out(fd, offset, limit, out);
 	case SBX_FILES_STAT:
 		break;
 	}

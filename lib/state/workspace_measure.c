@@ -5,7 +5,7 @@
  * reads on from where it was when it went into a directory. Never follows, never leaves the file
  * system, never opens anything but directories.
  */
-#include "attach.h"
+#include "state/workspace.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -108,13 +108,12 @@ count(struct walk *walk, int dir, const char *name)
 		return errno == ENOENT ? 0 : -1;
 	if (st.st_dev != walk->dev)
 		return 0;
-	if (is_new(walk, &st)) {
+	walk->measured->inodes++;
+	if (is_new(walk, &st))
 		walk->measured->bytes += (uint64_t)st.st_blocks * 512;
-		walk->measured->inodes++;
-	}
 	if (!S_ISDIR(st.st_mode))
 		return 0;
-	switch (files_open(dir, name, 1, walk->dev, &fd, &st)) {
+	switch (sbx_workspace_open(dir, name, 1, walk->dev, &fd, &st)) {
 	case SBX_FILES_OK:
 		push(walk, fd, st.st_ino);
 		return 1;
@@ -185,7 +184,7 @@ leave(struct walk *walk)
 
 /* Ends with its process: nothing is released on failure. */
 enum sbx_files_failure
-files_measure(int fd, struct sbx_files_measured *measured)
+sbx_workspace_measure(int fd, struct sbx_files_measured *measured)
 {
 	struct walk walk = { .measured = measured };
 	struct stat st;

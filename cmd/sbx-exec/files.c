@@ -1,0 +1,203 @@
+/*
+ * Workspace access in a stream: what a request asks of the mechanism, and what came back as a record.
+ * Names and contents are a stranger's bytes: they are quoted or in base64, and never decide how the
+ * record reads.
+ */
+#include "exec.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+
+#include "base/utf8.h"
+#include "data/json.h"
+#include "data/json_out.h"
+
+#define READ_BYTES ((uint64_t)64 * 1024)
+#define LIST_NAMES ((uint64_t)200)
+#define ENTRY_MOST (sizeof(struct sbx_files_entry) + 255)
+
+void
+exec_files_make(const struct sbx_request *request, struct exec_files *files)
+{
+	*files = (struct exec_files){ .want = { .path = request->path,
+					      .offset = request->offset,
+					      .limit = request->limit,
+					      .out_fd = -1 },
+		.limit = sizeof(struct sbx_files_entry) };
+	if (request->op == SBX_REQUEST_READ) {
+		files->want.op = SBX_FILES_READ;
+		files->want.limit = request->limit != 0 ? request->limit : READ_BYTES;
+		files->limit = files->want.limit;
+	} else if (request->op == SBX_REQUEST_LIST) {
+		files->want.op = SBX_FILES_LIST;
+		files->want.limit = request->limit != 0 ? request->limit : LIST_NAMES;
+		files->limit = files->want.limit * ENTRY_MOST;
+	} else {
+		files->want.op = request->op == SBX_REQUEST_STAT ? SBX_FILES_STAT :
+								   SBX_FILES_MEASURE;
+	}
+}
+
+/* Why there is none, by the reader's exit code; TOO_LARGE is an answer. */
+static int
+check_end(const struct sbx_request *request, const struct exec_outcome *outcome,
+	struct sbx_err *err)
+{
+	static const struct {
+		enum sbx_code code;
+		const char *what;
+	} failures[] = {
+		[SBX_FILES_OK] = { SBX_OK, "" },
+		[SBX_FILES_NOT_FOUND] = { SBX_E_NOT_FOUND, "does not exist" },
+		[SBX_FILES_NOT_A_DIRECTORY] = { SBX_E_BAD_REQUEST, "is not a directory" },
+		[SBX_FILES_IS_A_DIRECTORY] = { SBX_E_BAD_REQUEST, "is a directory" },
+		[SBX_FILES_SYMLINK] = { SBX_E_DENIED, "is or goes through a symbolic link" },
+		[SBX_FILES_SPECIAL] = { SBX_E_BAD_REQUEST, "is a special file" },
+		[SBX_FILES_OUTSIDE] = { SBX_E_DENIED, "is outside the workspace" },
+		[SBX_FILES_TOO_LARGE] = { SBX_OK, "" },
+		[SBX_FILES_IO] = { SBX_E_IO, "cannot be read" },
+	};
+	unsigned code = WIFEXITED(outcome->status) ? (unsigned)WEXITSTATUS(outcome->status) :
+						     SBX_FILES_IO;
+
+	if (outcome->lost || outcome->restarted)
+		return sbx_fail(err, SBX_E_UNAVAILABLE, "the environment was %s meanwhile",
+			outcome->lost ? "lost" : "restarted");
+	if (outcome->forced != SBX_REASON_EXITED)
+		return sbx_fail(err,
+			outcome->forced == SBX_REASON_CANCELLED ? SBX_E_CANCELLED : SBX_E_TIMEOUT,
+			"reading was ended: %s", sbx_reason_names[outcome->forced]);
+	if (outcome->start_error != 0 || code >= sizeof(failures) / sizeof(failures[0]))
+		return sbx_fail(err, SBX_E_IO, "the workspace cannot be read");
+	if (failures[code].code == SBX_OK)
+		return 0;
+	return sbx_fail(err, failures[code].code, "request.path: \"%.100s\" %s", request->path,
+		failures[code].what);
+}
+
+/* Text without controls, or base64 under the key with _b64. */
+static void
+put_name(struct sbx_json_out *out, const char *key, const char *key_b64, const char *name,
+	size_t length)
+{
+	size_t i = 0;
+
+	while (i < length && (unsigned char)name[i] >= 0x20 && name[i] != 0x7f)
+		i++;
+	if (i == length && sbx_utf8_valid(name, length))
+		sbx_json_out_string_n(out, key, name, length);
+	else
+		sbx_json_out_base64(out, key_b64, name, length);
+}
+
+static void
+put_entry(struct sbx_json_out *out, const struct sbx_files_entry *entry)
+{
+	static const struct {
+		mode_t type;
+		const char *name;
+	} kinds[] = { { S_IFREG, "file" }, { S_IFDIR, "directory" }, { S_IFLNK, "symlink" },
+		{ S_IFIFO, "fifo" }, { S_IFSOCK, "socket" } };
+	const char *kind = "device";
+	char mode[8];
+
+	for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++)
+		if ((entry->mode & S_IFMT) == kinds[i].type)
+			kind = kinds[i].name;
+	snprintf(mode, sizeof(mode), "%04o", entry->mode & 07777);
+	sbx_json_out_string(out, "kind", kind);
+	sbx_json_out_u64(out, "size", entry->size);
+	sbx_json_out_u64(out, "allocated", entry->blocks * 512);
+	sbx_json_out_string(out, "mode", mode);
+	sbx_json_out_u64(out, "nlink", entry->nlink);
+	sbx_json_out_i64(out, "mtime", entry->mtime_sec);
+	sbx_json_out_i64(out, "mtime_ns", entry->mtime_nsec);
+}
+
+/* What came out of a container may be anything: whole entries with sound names are taken. */
+static void
+put_entries(struct sbx_json_out *out, const char *bytes, size_t length)
+{
+	struct sbx_files_entry entry;
+
+	sbx_json_out_array(out, "entries");
+	while (length >= sizeof(entry)) {
+		memcpy(&entry, bytes, sizeof(entry));
+		bytes += sizeof(entry);
+		length -= sizeof(entry);
+		if (entry.name_bytes == 0 || entry.name_bytes > 255 || entry.name_bytes > length)
+			break;
+		sbx_json_out_object(out, NULL);
+		put_name(out, "name", "name_b64", bytes, entry.name_bytes);
+		put_entry(out, &entry);
+		sbx_json_out_end(out);
+		bytes += entry.name_bytes;
+		length -= entry.name_bytes;
+	}
+	sbx_json_out_end(out);
+}
+
+static int
+put_answer(struct sbx_json_out *out, const struct sbx_request *request,
+	const struct sbx_result_stream *got, int more, struct sbx_err *err)
+{
+	struct sbx_files_measured measured;
+	struct sbx_files_entry entry;
+
+	if ((request->op == SBX_REQUEST_MEASURE && got->head_length != sizeof(measured)) ||
+		(request->op == SBX_REQUEST_STAT && got->head_length != sizeof(entry)))
+		return sbx_fail(err, SBX_E_IO, "the workspace's reader did not answer whole");
+	if (request->op == SBX_REQUEST_MEASURE) {
+		memcpy(&measured, got->head, sizeof(measured));
+		sbx_json_out_u64(out, "bytes", measured.bytes);
+		sbx_json_out_u64(out, "inodes", measured.inodes);
+	} else if (request->op == SBX_REQUEST_STAT) {
+		memcpy(&entry, got->head, sizeof(entry));
+		put_entry(out, &entry);
+	} else if (request->op == SBX_REQUEST_LIST) {
+		put_entries(out, got->head, got->head_length);
+		sbx_json_out_bool(out, "more", more);
+	} else {
+		sbx_json_out_u64(out, "offset", request->offset);
+		sbx_json_out_u64(out, "bytes", got->head_length);
+		sbx_json_out_bool(out, "more", more);
+		sbx_json_out_bytes(out, got->head, got->head_length);
+	}
+	return 0;
+}
+
+int
+exec_files_answer(const struct sbx_request *request, struct exec_run *run, struct sbx_buf *line,
+	struct sbx_err *err)
+{
+	static const char *const types[] = { [SBX_REQUEST_READ] = "file",
+		[SBX_REQUEST_STAT] = "entry",
+		[SBX_REQUEST_LIST] = "entries",
+		[SBX_REQUEST_MEASURE] = "usage" };
+	struct sbx_result_stream got;
+	struct sbx_json_out out;
+
+	if (check_end(request, &run->outcome, err) < 0)
+		return -1;
+	/* All of it was kept, in one piece. */
+	sbx_excerpt_finish(&run->streams[0].excerpt, &got);
+	if (got.tail != NULL)
+		return sbx_fail(err, SBX_E_IO, "the workspace's reader said more than was asked");
+	sbx_json_out_init(&out, line);
+	sbx_json_out_object(&out, NULL);
+	sbx_json_out_string(&out, "type", types[request->op]);
+	if (request->id != NULL)
+		sbx_json_out_raw(&out, "id", request->id, strlen(request->id));
+	else
+		sbx_json_out_null(&out, "id");
+	put_name(&out, "path", "path_b64", request->path, strlen(request->path));
+	if (put_answer(&out, request, &got, WEXITSTATUS(run->outcome.status) == SBX_FILES_TOO_LARGE,
+		    err) < 0) {
+		sbx_buf_clear(line);
+		return -1;
+	}
+	sbx_json_out_end(&out);
+	return sbx_json_out_line(&out, "answer", err);
+}

@@ -1,0 +1,112 @@
+/*
+ * The workspace of a native environment, read by a child of ours on the host: a process of the host's,
+ * which nothing inside can see, let alone signal or trace. It has the workspace's descriptor, the
+ * answer's and no other, and dies with us.
+ */
+#include <fcntl.h>
+#include <linux/close_range.h>
+#include <signal.h>
+#include <sys/epoll.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/mem.h"
+#include "base/scoped.h"
+#include "mech/native/session.h"
+
+#define WORKSPACE_FD 3
+#define OUT_FD 4
+
+__attribute__((noreturn)) static void
+serve(int workspace_fd, const struct sbx_mech_files *files)
+{
+	sigset_t none;
+
+	sigemptyset(&none);
+	/* First out of the way of each other, then to their places. */
+	if (prctl(PR_SET_PDEATHSIG, SIGKILL) != 0 || sigprocmask(SIG_SETMASK, &none, NULL) != 0 ||
+		(workspace_fd = fcntl(workspace_fd, F_DUPFD, OUT_FD + 1)) < 0 ||
+		dup2(files->out_fd, OUT_FD) < 0 || dup2(workspace_fd, WORKSPACE_FD) < 0 ||
+		syscall(SYS_close_range, OUT_FD + 1, ~0U, 0) != 0)
+		_exit(SBX_FILES_IO);
+	_exit((int)sbx_workspace_serve(WORKSPACE_FD, files->op, files->path, files->offset,
+		files->limit, OUT_FD));
+}
+
+static int
+watch(struct sbx_session *session, struct sbx_native_running *running)
+{
+	struct epoll_event event = { .events = EPOLLIN };
+
+	running->files_fd = event.data.fd = (int)syscall(SYS_pidfd_open, running->files_pid, 0);
+	return running->files_fd < 0 ?
+		-1 :
+		epoll_ctl(session->epoll_fd, EPOLL_CTL_ADD, running->files_fd, &event);
+}
+
+int
+sbx_native_files(struct sbx_session *session, const struct sbx_mech_files *files, uint32_t *id,
+	struct sbx_err *err)
+{
+	SBX_AUTO_FD workspace_fd = openat(session->dir_fd, "workspace",
+		O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	struct sbx_native_running *running;
+	pid_t pid;
+
+	if (workspace_fd < 0)
+		return sbx_fail_sys(err, SBX_E_UNAVAILABLE, "open the workspace");
+	pid = fork();
+	if (pid == 0)
+		serve(workspace_fd, files);
+	if (pid < 0)
+		return sbx_fail_sys(err, SBX_E_BUSY, "start a reader of the workspace");
+	running = sbx_mem_alloc(1, sizeof(*running));
+	running->oom_fd = running->files_fd = -1;
+	running->files_pid = pid;
+	if (watch(session, running) != 0) {
+		sbx_fail_sys(err, SBX_E_INTERNAL, "watch a reader of the workspace");
+		sbx_native_forget(running);
+		return -1;
+	}
+	running->id = *id = ++session->last_id;
+	running->next = session->running;
+	session->running = running;
+	return 0;
+}
+
+int
+sbx_native_files_event(struct sbx_session *session, int fd, struct sbx_mech_event *event)
+{
+	struct sbx_native_running *running = session->running;
+	int status;
+
+	while (running != NULL && (running->files_pid <= 0 || running->files_fd != fd))
+		running = running->next;
+	if (running == NULL)
+		return 0;
+	while (waitpid(running->files_pid, &status, 0) < 0 && errno == EINTR)
+		continue;
+	running->files_pid = -1;
+	epoll_ctl(session->epoll_fd, EPOLL_CTL_DEL, fd, NULL);
+	sbx_scoped_close(&running->files_fd);
+	running->files_fd = -1;
+	*event = (struct sbx_mech_event){
+		.kind = SBX_EVENT_EXITED, .id = running->id, .status = status
+	};
+	return 1;
+}
+
+void
+sbx_native_files_end(struct sbx_native_running *running)
+{
+	if (running->files_pid <= 0)
+		return;
+	kill(running->files_pid, SIGKILL);
+	while (waitpid(running->files_pid, NULL, 0) < 0 && errno == EINTR)
+		continue;
+	running->files_pid = -1;
+	sbx_scoped_close(&running->files_fd);
+	running->files_fd = -1;
+}
