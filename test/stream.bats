@@ -4,11 +4,11 @@
 
 load helper
 
-# stream [OPTIONS...] - the requests of stdin to this test's environment; records in $output.
+# stream - the requests of stdin to this test's environment; records in $output.
 stream()
 {
 	cat >"$TEST_DIR/requests"
-	run --separate-stderr timeout 100 sbx-exec --stream "$@" "$ENV_ID" <"$TEST_DIR/requests"
+	run --separate-stderr timeout 100 sbx-exec --stream "$ENV_ID" <"$TEST_DIR/requests"
 }
 
 # is FILTER - true of the array of all records.
@@ -230,5 +230,5 @@ batch()
 
 figures()
 {
-	echo "$(ls "/proc/$1/fd" | wc -l) $(awk '/^RssAnon/ { print $2 }' "/proc/$1/status")"
+	echo "$(find "/proc/$1/fd" -type l | wc -l) $(awk '/^RssAnon/ { print $2 }' "/proc/$1/status")"
 }

@@ -132,7 +132,7 @@ wait_and_move(struct attach *attach)
 	fds[2] = (struct pollfd){ .fd = attach->sock, .events = POLLIN };
 	for (int i = 0; i < count; i++)
 		attach_wants(attach, &attach->commands[i], fds + 3 + i * ATTACH_POLLED);
-	if (poll(fds, (nfds_t)(3 + count * ATTACH_POLLED),
+	if (poll(fds, 3 + (nfds_t)count * ATTACH_POLLED,
 		    runs && attach_count_wanted(attach) ? LOOK_MS : -1) < 0)
 		return errno == EINTR ? 0 : -1;
 	if (runs && sbx_clock_mono_ms() - attach->counters.looked_ms >= LOOK_MS &&

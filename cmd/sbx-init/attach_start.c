@@ -17,7 +17,6 @@
 #include "init.h"
 #include "kernel/caps.h"
 
-
 /*
  * Our ends do not block, theirs do. The owner is who makes it (a pipe opens by its name in
  * /proc/self/fd like a file), since gVisor cannot change it later.

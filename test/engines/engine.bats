@@ -359,7 +359,7 @@ nothing_is_made()
 }
 
 @test "engine: killed in the middle of a call, a release waits for it and leaves nothing" {
-	local id tool
+	local id
 
 	engine_is '[ "$1" != create ] || { echo $PPID >"$TEST_DIR/tool"; sleep 2; }
 		exec "$REAL" "$@"'

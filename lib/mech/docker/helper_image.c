@@ -62,7 +62,7 @@ pack(const struct sbx_buf *binary, struct sbx_buf *tar, struct sbx_err *err)
 	 * As a path in the archive, so without the first '/'. For uid 0 inside and nobody else; it may
 	 * be read, since gVisor (2022-12) executes only what it may read.
 	 */
-	add_entry(tar, SBX_CHAN_INIT + 1, '0', 0500, binary->length);
+	add_entry(tar, &SBX_CHAN_INIT[1], '0', 0500, binary->length);
 	sbx_buf_add(tar, sbx_buf_str(binary), binary->length);
 	sbx_buf_add(tar, zeros, (BLOCK - binary->length % BLOCK) % BLOCK);
 	sbx_buf_add(tar, zeros, sizeof(zeros));

@@ -104,7 +104,8 @@ struct sbx_session {
 	int epoll_fd, wake_fd, pulse_fd, dir_fd;
 	int awake; /* wake_fd is readable */
 	int beating; /* pulse_fd is armed */
-	int64_t heard_ms, asked_ms; /* monotonic: when the link last said something; 0: no ping waits */
+	int64_t heard_ms,
+		asked_ms; /* monotonic: when the link last said something; 0: no ping waits */
 	struct sbx_docker docker; /* owns its texts */
 	struct sbx_docker_names names;
 	struct sbx_restart restart; /* borrows from this struct, which does not move */
@@ -120,7 +121,13 @@ struct sbx_session {
 };
 
 /* What epoll answers with: a command's id and one of its streams, or id 0 and a part of the link. */
-enum sbx_docker_part { SBX_PART_FROM = 0, SBX_PART_TO, SBX_PART_SAID, SBX_PART_WAKE, SBX_PART_PULSE };
+enum sbx_docker_part {
+	SBX_PART_FROM = 0,
+	SBX_PART_TO,
+	SBX_PART_SAID,
+	SBX_PART_WAKE,
+	SBX_PART_PULSE
+};
 int sbx_session_watch(struct sbx_session *session, int fd, uint32_t events, uint32_t id,
 	unsigned stream) __attribute__((warn_unused_result)); /* -1 with errno */
 void sbx_session_unwatch(struct sbx_session *session, int fd);
