@@ -358,6 +358,44 @@ nothing_is_made()
 	done
 }
 
+# killing WORD WHEN - the engine's command that begins with WORD kills our tool before or after it.
+killing()
+{
+	engine_is '
+		if [ "$1" = '"$1"' ]; then
+			[ '"$2"' != before ] || { kill -KILL $PPID; exit 1; }
+			"$REAL" "$@"
+			kill -KILL $PPID
+			exit 0
+		fi
+		exec "$REAL" "$@"'
+}
+
+@test "engine: sbx-exec killed at its restart, or sbx-reap at a removal, is made good by the next" {
+	local when word status
+
+	for when in before after; do
+		engine_is 'exec "$REAL" "$@"'
+		RUN=$RUN.$when provision
+		killing restart "$when"
+		status=0
+		timeout 60 sbx-exec --timeout 300ms "$ENV_ID" -- sh -c 'sleep 60 & sleep 60' </dev/null \
+			>"$TEST_DIR/out" 2>&1 || status=$?
+		[ "$status" -eq 137 ]
+		engine_is 'exec "$REAL" "$@"'
+		output=$(timeout 60 sbx-exec "$ENV_ID" -- sh -c 'echo alive; cat /proc/[0-9]*/cmdline | grep -c "slee[p]"' </dev/null)
+		is '.stdout.text == "alive\n0\n"'
+		for word in rm volume; do
+			killing "$word" "$when"
+			timeout 60 sbx-reap --env "$ENV_ID" >"$TEST_DIR/out" 2>&1 || :
+		done
+		engine_is 'exec "$REAL" "$@"'
+		[ ! -e "$SBX_STATE/env/$ENV_ID" ] || timeout 60 sbx-reap --env "$ENV_ID" >/dev/null
+		[ -z "$(docker ps -aq --filter "label=sbx.env=$ENV_ID")" ]
+		[ -z "$(docker volume ls -q --filter "label=sbx.env=$ENV_ID")" ]
+	done
+}
+
 @test "engine: killed in the middle of a call, a release waits for it and leaves nothing" {
 	local id
 
