@@ -231,7 +231,7 @@ int exec_fail(const struct exec_options *options, const struct exec_request *req
 
 /* ---- files.c: workspace access: what is asked of the mechanism, and its answer as one line */
 struct exec_files {
-	struct sbx_mech_files want;
+	struct sbx_mech_files files;
 	uint64_t limit; /* of what is kept, in bytes */
 };
 void exec_files_make(const struct sbx_request *request, struct exec_files *files);

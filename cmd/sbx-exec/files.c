@@ -21,22 +21,24 @@
 void
 exec_files_make(const struct sbx_request *request, struct exec_files *files)
 {
-	*files = (struct exec_files){ .want = { .path = request->path,
-					      .offset = request->offset,
-					      .limit = request->limit,
+	struct sbx_files_want *want = &files->files.want;
+
+	*files = (struct exec_files){ .files = { .want = { .path = request->path,
+							 .offset = request->offset,
+							 .limit = request->limit },
+					      .in_fd = -1,
 					      .out_fd = -1 },
 		.limit = sizeof(struct sbx_files_entry) };
 	if (request->op == SBX_REQUEST_READ) {
-		files->want.op = SBX_FILES_READ;
-		files->want.limit = request->limit != 0 ? request->limit : READ_BYTES;
-		files->limit = files->want.limit;
+		want->op = SBX_FILES_READ;
+		want->limit = request->limit != 0 ? request->limit : READ_BYTES;
+		files->limit = want->limit;
 	} else if (request->op == SBX_REQUEST_LIST) {
-		files->want.op = SBX_FILES_LIST;
-		files->want.limit = request->limit != 0 ? request->limit : LIST_NAMES;
-		files->limit = files->want.limit * ENTRY_MOST;
+		want->op = SBX_FILES_LIST;
+		want->limit = request->limit != 0 ? request->limit : LIST_NAMES;
+		files->limit = want->limit * ENTRY_MOST;
 	} else {
-		files->want.op = request->op == SBX_REQUEST_STAT ? SBX_FILES_STAT :
-								   SBX_FILES_MEASURE;
+		want->op = request->op == SBX_REQUEST_STAT ? SBX_FILES_STAT : SBX_FILES_MEASURE;
 	}
 }
 

@@ -107,7 +107,7 @@ enter(struct serve *serve, const struct sbx_request *request)
 	exec_run_init(&command->run);
 	if (request->op != SBX_REQUEST_EXEC) {
 		exec_files_make(&command->request, &command->files);
-		command->wish.files = &command->files.want;
+		command->wish.files = &command->files.files;
 		command->wish.output_bytes = command->files.limit;
 	}
 	command->next = serve->commands;

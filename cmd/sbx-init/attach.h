@@ -21,8 +21,10 @@
 #define ATTACH_QUEUE_LONG ((size_t)512 * 1024)
 #define ATTACH_QUEUE_CAP ((size_t)4 * 1024 * 1024)
 
-/* SETUID: pipes are made as the commands' uid, who may then open /dev/stdout by name. */
-#define ATTACH_CAPS ((uint64_t)1 << CAP_DAC_READ_SEARCH | (uint64_t)1 << CAP_SETUID)
+/* SETUID: pipes are made as the commands' uid, who may then open /dev/stdout by name; with SETGID, a
+ * workspace is changed as its owner. */
+#define ATTACH_CAPS                                                                                \
+	((uint64_t)1 << CAP_DAC_READ_SEARCH | (uint64_t)1 << CAP_SETUID | (uint64_t)1 << CAP_SETGID)
 
 enum attach_phase { ATTACH_RUNS = 1, ATTACH_OVER /* FAILED, EXITED, ENDED */, ATTACH_FINISHES };
 

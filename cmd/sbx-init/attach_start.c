@@ -101,23 +101,53 @@ attach_exec(struct attach *attach, uint32_t id, const char *payload, size_t leng
 	return rc;
 }
 
-/* Away from every other descriptor of the channel; it ends with us. */
+/* Away from every other descriptor of the channel. One that only reads ends with us, one that takes
+ * bytes when they end. */
 static void
-serve_files(const struct sbx_chan_files *want, const char *path, int out)
+serve_files(const struct sbx_files_want *want, int in, int out)
 {
-	uint64_t right = (uint64_t)1 << CAP_DAC_READ_SEARCH;
+	uint64_t right = (uint64_t)1 << CAP_DAC_READ_SEARCH | (uint64_t)1 << CAP_SETUID |
+		(uint64_t)1 << CAP_SETGID;
 	int workspace;
 
-	if (prctl(PR_SET_PDEATHSIG, SIGKILL) != 0 || sbx_caps_set(right, right) != 0 ||
+	if ((in < 0 && prctl(PR_SET_PDEATHSIG, SIGKILL) != 0) || sbx_caps_set(right, right) != 0 ||
 		dup2(out, STDOUT_FILENO) < 0 || close(STDIN_FILENO) != 0 ||
-		open("/dev/null", O_RDONLY) != STDIN_FILENO ||
+		(in < 0 ? open("/dev/null", O_RDONLY) : dup(in)) != STDIN_FILENO ||
 		syscall(SYS_close_range, 3U, INIT_FD_LAST, 0U) != 0)
 		_exit(SBX_FILES_IO);
 	workspace = open(SBX_CHAN_WORKSPACE, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 	if (workspace < 0)
 		_exit(SBX_FILES_IO);
-	_exit((int)sbx_workspace_serve(workspace, (enum sbx_files_op)want->op, path, want->offset,
-		want->limit, STDOUT_FILENO));
+	_exit((int)sbx_workspace_serve(workspace, want, STDIN_FILENO, STDOUT_FILENO));
+}
+
+/* The two texts fill the payload exactly: 0, or -1. */
+static int
+unpack_files(const char *payload, size_t length, struct sbx_chan_files *head,
+	struct sbx_files_want *want)
+{
+	size_t texts = length - sizeof(*head);
+
+	if (length <= sizeof(*head))
+		return -1;
+	memcpy(head, payload, sizeof(*head));
+	payload += sizeof(*head);
+	if (head->path_bytes == 0 || head->to_bytes == 0 || head->path_bytes > SBX_FILES_PATH_MAX ||
+		head->to_bytes > SBX_FILES_PATH_MAX ||
+		(size_t)head->path_bytes + head->to_bytes != texts ||
+		strnlen(payload, head->path_bytes) + 1 != head->path_bytes ||
+		strnlen(payload + head->path_bytes, head->to_bytes) + 1 != head->to_bytes)
+		return -1;
+	*want = (struct sbx_files_want){ .op = (enum sbx_files_op)head->op,
+		.flags = head->flags,
+		.mode = head->mode,
+		.path = payload,
+		.to = payload + head->path_bytes,
+		.offset = head->offset,
+		.limit = head->limit,
+		.uid = SBX_CHAN_UID,
+		.gid = SBX_CHAN_UID };
+	return 0;
 }
 
 int
@@ -125,22 +155,21 @@ attach_files(struct attach *attach, uint32_t id, const char *payload, size_t len
 {
 	struct attach_command *command = attach_enter(attach, id);
 	struct sbx_chan_end started = { 0 };
-	struct sbx_chan_files want;
-	const char *path = payload + sizeof(want);
-	SBX_AUTO_FD theirs = -1;
+	struct sbx_chan_files head;
+	struct sbx_files_want want;
+	SBX_AUTO_FD their_in = -1;
+	SBX_AUTO_FD their_out = -1;
 	pid_t pid;
 
-	if (command == NULL || length <= sizeof(want) || length - sizeof(want) > SBX_FILES_PATH_MAX)
+	if (command == NULL || unpack_files(payload, length, &head, &want) != 0)
 		return -1;
-	memcpy(&want, payload, sizeof(want));
-	if (want.path_bytes != length - sizeof(want) ||
-		strnlen(path, want.path_bytes) + 1 != want.path_bytes)
-		return -1;
-	if (make_pipe(0, &command->out[0].fd, &theirs) != 0)
+	command->in_window = head.has_input ? SBX_CHAN_WINDOW : 0;
+	if ((head.has_input && make_pipe(1, &command->in_fd, &their_in) != 0) ||
+		make_pipe(0, &command->out[0].fd, &their_out) != 0)
 		return attach_failed(attach, command, SBX_STAGE_STDIO, errno);
 	pid = fork();
 	if (pid == 0)
-		serve_files(&want, path, theirs);
+		serve_files(&want, their_in, their_out);
 	if (pid < 0)
 		return attach_failed(attach, command, SBX_STAGE_CLONE, errno);
 	command->files_pid = started.pid = pid;

@@ -34,7 +34,8 @@ enum sbx_chan_type {
 	SBX_CHAN_FINISH, /* after FAILED, EXITED or ENDED: end what is left, send what is left */
 	SBX_CHAN_KILL_ALL, /* id 0: end every command of the environment; KILLED answers */
 	SBX_CHAN_PING, /* id 0: PONG answers */
-	SBX_CHAN_FILES, /* struct sbx_chan_files, then the path with its NUL; answers as a command */
+	SBX_CHAN_FILES, /* struct sbx_chan_files, then path and `to`, each with its NUL; answers as a
+			 * command, and takes stream 0 as one if it says so */
 	/* both ways; `stream` says which: 0 to the inside, 1 and 2 to the host */
 	SBX_CHAN_DATA = 16,
 	SBX_CHAN_END_OF, /* no more of it; of 1 and 2 to the inside: nobody reads it any more */
@@ -93,7 +94,9 @@ struct sbx_chan_hello {
 
 /* Workspace access, as state/workspace.h has it, in a process of its own as uid 0. */
 struct sbx_chan_files {
-	uint32_t op, path_bytes; /* enum sbx_files_op; the path with its NUL */
+	uint32_t op, flags, mode; /* as in struct sbx_files_want */
+	uint32_t path_bytes, to_bytes; /* with the NUL */
+	uint32_t has_input;
 	uint64_t offset, limit;
 };
 

@@ -46,11 +46,11 @@ struct sbx_mech_command {
 	int stdin_fd, stdout_fd, stderr_fd;
 };
 
-/* Workspace access, as state/workspace.h has it. Borrowed; the descriptor is duplicated. */
+/* Workspace access, as state/workspace.h has it; the owner is the mechanism's to say. Borrowed; the
+ * descriptors are duplicated. */
 struct sbx_mech_files {
-	enum sbx_files_op op;
-	const char *path; /* relative to the workspace */
-	uint64_t offset, limit;
+	struct sbx_files_want want;
+	int in_fd; /* what comes in; -1: nothing does */
 	int out_fd; /* where the answer's bytes go */
 };
 
@@ -151,9 +151,10 @@ struct sbx_mech {
 	int (*start)(struct sbx_session *session, const struct sbx_mech_command *command,
 		uint32_t *id, struct sbx_err *err);
 	/*
-	 * Read the workspace: like a command, in a process that hostile code can neither signal nor
+	 * Work on the workspace: like a command, in a process that hostile code can neither signal nor
 	 * trace. STARTED, then EXITED with enum sbx_files_failure as exit code; finish() after it.
-	 * NULL: there is no workspace.
+	 * What has an in_fd ends cleanly when that does, which is how it is cancelled: kill() is for
+	 * one that does not. NULL: there is no workspace.
 	 */
 	int (*files)(struct sbx_session *session, const struct sbx_mech_files *files, uint32_t *id,
 		struct sbx_err *err);

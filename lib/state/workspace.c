@@ -36,6 +36,19 @@ sbx_workspace_failure(int error)
 		return SBX_FILES_SPECIAL;
 	case EXDEV:
 		return SBX_FILES_OUTSIDE;
+	case EEXIST:
+		return SBX_FILES_EXISTS;
+	case ENOTEMPTY:
+		return SBX_FILES_NOT_EMPTY;
+	case EACCES:
+	case EPERM:
+	case EROFS:
+		return SBX_FILES_DENIED;
+	case ENOSPC:
+	case EDQUOT:
+	case EFBIG:
+	case EMLINK:
+		return SBX_FILES_NO_SPACE;
 	default:
 		return SBX_FILES_IO;
 	}
@@ -76,9 +89,9 @@ sbx_workspace_open(int dir, const char *name, int directory, uint64_t dev, int *
 	return failure;
 }
 
-/* To the directory that holds the last component, which is left in `name` ("": the workspace). */
-static enum sbx_files_failure
-walk(int workspace_fd, const char *path, uint64_t *dev, int *dir, char name[NAME_MAX + 1])
+enum sbx_files_failure
+sbx_workspace_walk(int workspace_fd, const char *path, uint64_t *dev, int *dir,
+	char name[SBX_FILES_NAME_SIZE])
 {
 	SBX_AUTO_FD at = openat(workspace_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	struct stat st;
@@ -225,37 +238,41 @@ measure(int fd, int out)
 }
 
 enum sbx_files_failure
-sbx_workspace_serve(int workspace_fd, enum sbx_files_op op, const char *path, uint64_t offset,
-	uint64_t limit, int out)
+sbx_workspace_serve(int workspace_fd, const struct sbx_files_want *want, int in, int out)
 {
-	char name[NAME_MAX + 1];
+	char name[SBX_FILES_NAME_SIZE];
 	SBX_AUTO_FD dir = -1;
 	enum sbx_files_failure failure;
 	struct stat st;
 	uint64_t dev;
 	int fd = -1;
 
-	failure = walk(workspace_fd, path, &dev, &dir, name);
+	(void)in;
+	failure = sbx_workspace_walk(workspace_fd, want->path, &dev, &dir, name);
 	if (failure != SBX_FILES_OK)
 		return failure;
-	if (op == SBX_FILES_STAT)
+	if (want->op == SBX_FILES_STAT)
 		return stat_one(dir, name, out);
 	if (name[0] == '\0')
-		fd = op == SBX_FILES_READ ? -1 : sbx_take_fd(&dir);
+		fd = want->op == SBX_FILES_READ ? -1 : sbx_take_fd(&dir);
 	else
-		failure = sbx_workspace_open(dir, name, op != SBX_FILES_READ, dev, &fd, &st);
+		failure = sbx_workspace_open(dir, name, want->op != SBX_FILES_READ, dev, &fd, &st);
 	if (failure != SBX_FILES_OK)
 		return failure;
 	if (fd < 0)
 		return SBX_FILES_IS_A_DIRECTORY;
-	switch (op) {
+	switch (want->op) {
 	case SBX_FILES_MEASURE:
 		return measure(fd, out);
 	case SBX_FILES_LIST:
-		return list(fd, offset, limit, out);
+		return list(fd, want->offset, want->limit, out);
 	case SBX_FILES_READ:
-		return read_out(fd, offset, limit, out);
+		return read_out(fd, want->offset, want->limit, out);
 	case SBX_FILES_STAT:
+	case SBX_FILES_WRITE:
+	case SBX_FILES_MKDIR:
+	case SBX_FILES_RENAME:
+	case SBX_FILES_REMOVE:
 		break;
 	}
 	close(fd);

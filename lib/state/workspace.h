@@ -1,9 +1,10 @@
 /*
  * Workspace access: a path is walked by component from the workspace's descriptor, nothing that is a
- * link is followed, no other file system entered, nothing but regular files and directories opened,
- * and nothing written. The same in every mechanism: on the host for native, by our static helper in a
- * container. It runs in a process of its own that the code in the environment can neither signal nor
- * trace. Musl-clean: it is part of sbx-init.
+ * link is followed, no other file system entered, and nothing but regular files and directories opened.
+ * Reading needs no permission of the files; what is changed is changed as their owner, who may do
+ * inside whatever that is. The same in every mechanism: on the host for native, by our static helper
+ * in a container. It runs in a process of its own that the code in the environment can neither signal
+ * nor trace. Musl-clean: it is part of sbx-init.
  */
 #ifndef SBX_STATE_WORKSPACE_H
 #define SBX_STATE_WORKSPACE_H
@@ -11,6 +12,7 @@
 #include <stdint.h>
 
 #define SBX_FILES_PATH_MAX 65536 /* bytes with the NUL: trees may be deeper than PATH_MAX */
+#define SBX_FILES_NAME_SIZE 256 /* a component with its NUL */
 
 enum sbx_files_op {
 	SBX_FILES_MEASURE = 1, /* struct sbx_files_measured */
@@ -18,6 +20,20 @@ enum sbx_files_op {
 	SBX_FILES_LIST, /* for each name in the directory an entry and its name, from the offset-th on,
 			 * at most limit of them, in the directory's own order */
 	SBX_FILES_READ, /* the bytes of a regular file, from offset, at most limit */
+	/* those that change something */
+	SBX_FILES_WRITE, /* a regular file out of what comes in: whole, or not at all */
+	SBX_FILES_MKDIR,
+	SBX_FILES_RENAME, /* path becomes `to`, which is replaced as rename(2) does */
+	SBX_FILES_REMOVE,
+};
+
+enum sbx_files_flag {
+	SBX_FILES_RECURSIVE = 1, /* LIST: what directories hold too, by paths relative to the first;
+				  * REMOVE: a directory with all that it holds */
+	SBX_FILES_PARENTS = 2, /* WRITE, MKDIR: make directories that are missing above; MKDIR: and
+				* one that is there already is fine */
+	SBX_FILES_NEW = 4, /* WRITE, RENAME: EXISTS instead of replacing */
+	SBX_FILES_APPEND = 8, /* WRITE: after what is there; not whole or nothing */
 };
 
 enum sbx_files_failure {
@@ -27,9 +43,16 @@ enum sbx_files_failure {
 	SBX_FILES_IS_A_DIRECTORY,
 	SBX_FILES_SYMLINK,
 	SBX_FILES_SPECIAL, /* device, fifo, socket */
-	SBX_FILES_OUTSIDE, /* "..", absolute, another file system */
+	SBX_FILES_OUTSIDE, /* "..", absolute, another file system; the workspace itself where it is to
+			    * be changed */
 	SBX_FILES_TOO_LARGE, /* there is more than limit, which was sent */
 	SBX_FILES_IO,
+	SBX_FILES_EXISTS,
+	SBX_FILES_NOT_EMPTY,
+	SBX_FILES_DENIED, /* its owner may not */
+	SBX_FILES_NO_SPACE, /* a full disk, a quota, a file of more than limit bytes */
+	SBX_FILES_BROKEN, /* what comes in ended in the middle */
+	SBX_FILES_FAILURES
 };
 
 struct sbx_files_measured {
@@ -45,16 +68,38 @@ struct sbx_files_entry {
 	uint32_t reserved;
 };
 
+#define SBX_FILES_MODE_KEPT UINT32_MAX
+
+struct sbx_files_want {
+	enum sbx_files_op op;
+	uint32_t flags; /* enum sbx_files_flag */
+	uint32_t mode; /* WRITE, MKDIR: permissions, at most 0777; KEPT: as it has them, a new file
+			* 0644, a new directory 0755 */
+	const char *path, *to; /* relative to the workspace, "" is the workspace; borrowed */
+	uint64_t offset, limit; /* WRITE: limit is of the file's bytes */
+	int64_t uid, gid; /* whose the workspace is; -1: ours */
+};
+
 /*
- * Do what is asked and write the answer to `out`: bytes of one machine's own order. The path is relative
- * to the workspace, "" is the workspace. Blocks as long as `out` does and the tree is large; a tree that
- * is moved meanwhile is an error, never another tree.
+ * Do what is asked and write the answer to `out`: bytes of one machine's own order. Blocks as long as
+ * `in` and `out` do and the tree is large; a tree that is moved meanwhile is an error, never another
+ * tree. An op that changes something takes over the identity uid:gid for good (effective ids only).
+ *
+ * WRITE takes its bytes from `in` as chunks, each a uint32_t and so many bytes; one of 0 bytes is the
+ * end. An end of file before it leaves the file as it was. Other ops do not read `in`.
  */
-enum sbx_files_failure sbx_workspace_serve(int workspace_fd, enum sbx_files_op op, const char *path,
-	uint64_t offset, uint64_t limit, int out);
+enum sbx_files_failure sbx_workspace_serve(int workspace_fd, const struct sbx_files_want *want,
+	int in, int out);
 
 /* Of an errno of these calls. */
 enum sbx_files_failure sbx_workspace_failure(int error);
+
+/*
+ * To the directory that holds the last component, opened as *dir, which the caller closes; the
+ * component is left in `name` ("": the workspace itself), the file system in *dev.
+ */
+enum sbx_files_failure sbx_workspace_walk(int workspace_fd, const char *path, uint64_t *dev,
+	int *dir, char name[SBX_FILES_NAME_SIZE]);
 
 /* An entry beneath `dir` that is no link and on device `dev`, opened for reading. */
 struct stat;

@@ -101,6 +101,7 @@ push(struct walk *walk, int fd, uint64_t ino)
 static int
 count(struct walk *walk, int dir, const char *name)
 {
+	enum sbx_files_failure failure;
 	struct stat st;
 	int fd;
 
@@ -113,22 +114,13 @@ count(struct walk *walk, int dir, const char *name)
 		walk->measured->bytes += (uint64_t)st.st_blocks * 512;
 	if (!S_ISDIR(st.st_mode))
 		return 0;
-	switch (sbx_workspace_open(dir, name, 1, walk->dev, &fd, &st)) {
-	case SBX_FILES_OK:
+	failure = sbx_workspace_open(dir, name, 1, walk->dev, &fd, &st);
+	if (failure == SBX_FILES_OK) {
 		push(walk, fd, st.st_ino);
 		return 1;
-	case SBX_FILES_IO:
-	case SBX_FILES_TOO_LARGE:
-		return -1;
-	case SBX_FILES_NOT_FOUND:
-	case SBX_FILES_NOT_A_DIRECTORY:
-	case SBX_FILES_IS_A_DIRECTORY:
-	case SBX_FILES_SYMLINK:
-	case SBX_FILES_SPECIAL:
-	case SBX_FILES_OUTSIDE:
-		break; /* another by now */
 	}
-	return 0;
+	/* The others: it is another by now. */
+	return failure == SBX_FILES_IO || failure == SBX_FILES_DENIED ? -1 : 0;
 }
 
 /* Read the deepest level on: 1 if one below was entered, 0 at its end, -1 with errno. */

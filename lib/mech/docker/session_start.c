@@ -102,31 +102,47 @@ sbx_docker_start(struct sbx_session *session, const struct sbx_mech_command *com
 	return ask(session, running, SBX_CHAN_EXEC, &payload, id, err);
 }
 
+/* struct sbx_chan_files, path, to: as mech/channel.h has it. */
+static int
+pack_files(const struct sbx_mech_files *files, struct sbx_buf *out, struct sbx_err *err)
+{
+	const struct sbx_files_want *asked = &files->want;
+	const char *to = asked->to != NULL ? asked->to : "";
+	struct sbx_chan_files want = { .op = (uint32_t)asked->op,
+		.flags = asked->flags,
+		.mode = asked->mode,
+		.path_bytes = (uint32_t)strlen(asked->path) + 1,
+		.to_bytes = (uint32_t)strlen(to) + 1,
+		.has_input = files->in_fd >= 0,
+		.offset = asked->offset,
+		.limit = asked->limit };
+
+	if (want.path_bytes > SBX_FILES_PATH_MAX || want.to_bytes > SBX_FILES_PATH_MAX)
+		return sbx_fail(err, SBX_E_BAD_REQUEST, "a path of more than %d bytes",
+			SBX_FILES_PATH_MAX - 1);
+	sbx_buf_add(out, &want, sizeof(want));
+	sbx_buf_add(out, asked->path, want.path_bytes);
+	sbx_buf_add(out, to, want.to_bytes);
+	return sbx_buf_check(out, "the path", err);
+}
+
 int
 sbx_docker_files(struct sbx_session *session, const struct sbx_mech_files *files, uint32_t *id,
 	struct sbx_err *err)
 {
-	struct sbx_chan_files want = { .op = (uint32_t)files->op,
-		.path_bytes = (uint32_t)strlen(files->path) + 1,
-		.offset = files->offset,
-		.limit = files->limit };
 	SBX_AUTO_BUF payload = SBX_BUF_INIT(SBX_CHAN_PAYLOAD_MAX);
 	SBX_AUTO_FD none = open("/dev/null", O_RDWR | O_CLOEXEC);
-	struct sbx_mech_command streams = {
-		.stdin_fd = none, .stdout_fd = files->out_fd, .stderr_fd = none
-	};
+	struct sbx_mech_command streams = { .stdin_fd = files->in_fd >= 0 ? files->in_fd : none,
+		.stdout_fd = files->out_fd,
+		.stderr_fd = none };
 	struct sbx_docker_running *running;
 
-	if (want.path_bytes > SBX_FILES_PATH_MAX)
-		return sbx_fail(err, SBX_E_BAD_REQUEST, "a path of more than %d bytes",
-			SBX_FILES_PATH_MAX - 1);
+	if (pack_files(files, &payload, err) < 0)
+		return -1;
 	running = begin(session, err);
 	if (running == NULL)
 		return -1;
-	sbx_buf_add(&payload, &want, sizeof(want));
-	sbx_buf_add(&payload, files->path, want.path_bytes);
-	if (sbx_streams_open(session, running, &streams, err) < 0 ||
-		sbx_buf_check(&payload, "the path", err) < 0) {
+	if (sbx_streams_open(session, running, &streams, err) < 0) {
 		sbx_running_free(session, running);
 		return -1;
 	}

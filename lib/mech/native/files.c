@@ -17,22 +17,38 @@
 #include "mech/native/session.h"
 
 #define WORKSPACE_FD 3
-#define OUT_FD 4
+#define IN_FD 4
+#define OUT_FD 5
 
+/* First out of the way of each other, then to their places. */
+static int
+place(int workspace_fd, const struct sbx_mech_files *files)
+{
+	int in_fd = files->in_fd >= 0 ? files->in_fd : STDIN_FILENO, out_fd;
+
+	workspace_fd = fcntl(workspace_fd, F_DUPFD, OUT_FD + 1);
+	in_fd = fcntl(in_fd, F_DUPFD, OUT_FD + 1);
+	out_fd = fcntl(files->out_fd, F_DUPFD, OUT_FD + 1);
+	if (workspace_fd < 0 || in_fd < 0 || out_fd < 0)
+		return -1;
+	return dup2(workspace_fd, WORKSPACE_FD) < 0 || dup2(in_fd, IN_FD) < 0 ||
+			dup2(out_fd, OUT_FD) < 0 ||
+			syscall(SYS_close_range, OUT_FD + 1, ~0U, 0) != 0 ?
+		-1 :
+		0;
+}
+
+/* One that takes bytes lives on without us until they end, so that it leaves nothing half made. */
 __attribute__((noreturn)) static void
 serve(int workspace_fd, const struct sbx_mech_files *files)
 {
 	sigset_t none;
 
 	sigemptyset(&none);
-	/* First out of the way of each other, then to their places. */
-	if (prctl(PR_SET_PDEATHSIG, SIGKILL) != 0 || sigprocmask(SIG_SETMASK, &none, NULL) != 0 ||
-		(workspace_fd = fcntl(workspace_fd, F_DUPFD, OUT_FD + 1)) < 0 ||
-		dup2(files->out_fd, OUT_FD) < 0 || dup2(workspace_fd, WORKSPACE_FD) < 0 ||
-		syscall(SYS_close_range, OUT_FD + 1, ~0U, 0) != 0)
+	if ((files->in_fd < 0 && prctl(PR_SET_PDEATHSIG, SIGKILL) != 0) ||
+		sigprocmask(SIG_SETMASK, &none, NULL) != 0 || place(workspace_fd, files) != 0)
 		_exit(SBX_FILES_IO);
-	_exit((int)sbx_workspace_serve(WORKSPACE_FD, files->op, files->path, files->offset,
-		files->limit, OUT_FD));
+	_exit((int)sbx_workspace_serve(WORKSPACE_FD, &files->want, IN_FD, OUT_FD));
 }
 
 static int
@@ -52,14 +68,17 @@ sbx_native_files(struct sbx_session *session, const struct sbx_mech_files *files
 {
 	SBX_AUTO_FD workspace_fd = openat(session->dir_fd, "workspace",
 		O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	struct sbx_mech_files owned = *files;
 	struct sbx_native_running *running;
 	pid_t pid;
 
 	if (workspace_fd < 0)
 		return sbx_fail_sys(err, SBX_E_UNAVAILABLE, "open the workspace");
+	owned.want.uid = session->owner;
+	owned.want.gid = session->owner_gid;
 	pid = fork();
 	if (pid == 0)
-		serve(workspace_fd, files);
+		serve(workspace_fd, &owned);
 	if (pid < 0)
 		return sbx_fail_sys(err, SBX_E_BUSY, "start a reader of the workspace");
 	running = sbx_mem_alloc(1, sizeof(*running));

@@ -61,6 +61,7 @@ sbx_native_open(const struct sbx_mech_host *host, const struct sbx_env *env,
 
 	(void)host;
 	session->owner = (uid_t)record->uid;
+	session->owner_gid = (gid_t)record->gid;
 	session->sock = -1;
 	session->dir_fd = fcntl(env->dir_fd, F_DUPFD_CLOEXEC, 3);
 	session->epoll_fd = epoll_create1(EPOLL_CLOEXEC);

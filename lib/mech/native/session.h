@@ -30,6 +30,7 @@ struct sbx_session {
 	int epoll_fd, sock, dir_fd; /* of the environment */
 	int has_groups, lost;
 	uid_t owner;
+	gid_t owner_gid;
 	uint32_t last_id;
 	struct sbx_cgroup_host host;
 	struct sbx_cgroup groups;
