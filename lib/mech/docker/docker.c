@@ -186,6 +186,7 @@ destroy(const struct sbx_mech_host *host, const struct sbx_env *env,
 	sbx_docker_of(host, record->mechanism, &docker);
 	docker.lock_fd = env->lock_fd;
 	sbx_docker_names(host, record->id, &names);
+	sbx_docker_strike(&docker, names.container);
 	rc = remove_object(&docker, sbx_docker_args_remove, names.container, err);
 	if (remove_object(&docker, sbx_docker_args_remove_volume, names.volume,
 		    rc == 0 ? err : &later) != 0)

@@ -104,13 +104,19 @@ int
 sbx_restart_since(const struct sbx_restart *restart, uint64_t seen, int *did, struct sbx_err *err)
 {
 	SBX_AUTO_FD fd = lock(restart, err);
+	struct sbx_docker docker = *restart->docker;
 
+	docker.lock_fd = fd;
+	docker.stop = NULL;
 	*did = 0;
 	if (fd < 0)
 		return -1;
 	if (happened(fd, seen))
 		return 0;
-	if (call(restart, fd, sbx_docker_args_restart, NULL, err) < 0)
+	if (call(restart, fd, sbx_docker_strike(&docker, restart->container) ?
+			sbx_docker_args_start :
+			sbx_docker_args_restart,
+		    NULL, err) < 0)
 		return sbx_fail_wrap(err, "restart the container");
 	write_count(fd, read_count(fd) + 1);
 	*did = 1;
