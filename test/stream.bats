@@ -39,7 +39,7 @@ is()
 @test "stream: a bad line is one error record and the stream goes on" {
 	provision
 	{
-		printf '%s\n' 'nonsense' '[1]' '{"id":1}' '{"id":2,"op":"fly"}' '{"id":3,"op":"write","path":"x"}' \
+		printf '%s\n' 'nonsense' '[1]' '{"id":1}' '{"id":2,"op":"fly"}' '{"id":3,"op":"changes"}' \
 			'{"id":4,"op":"exec"}' '{"id":5,"op":"exec","argv":[]}' \
 			'{"id":6,"op":"exec","argv":["true"],"colour":"red"}' \
 			'{"id":7,"id":8,"op":"ping"}' '{"id":{},"op":"ping"}' \

@@ -8,6 +8,8 @@
 #include <sys/epoll.h>
 #include <sys/signalfd.h>
 
+#include "flow.h"
+
 static void
 let_go(struct exec_hold *hold)
 {

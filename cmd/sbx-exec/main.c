@@ -9,6 +9,10 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/log.h"
+#include "data/errors.h"
+#include "flow.h"
+#include "mech/release.h"
 
 struct exec {
 	struct exec_options options;
@@ -81,7 +85,23 @@ work(struct exec *exec, int argc, char **argv, int64_t began_us, struct sbx_err 
 		return run_one(exec, began_us, err);
 	if (exec_hold_open(&exec->hold, &exec->target, err) < 0)
 		return -1;
-	return exec_serve(&exec->hold, err);
+	return exec_serve(&exec->options, &exec->hold, err);
+}
+
+/* What is left for a sweep is told, and is our status where that is not the command's. */
+static int
+release(const struct exec *exec, int status)
+{
+	struct sbx_release release;
+	struct sbx_err err = { 0 };
+
+	if (sbx_release(&exec->target.tool, exec->target.env.id, &release, &err) == 0)
+		err = release.stays;
+	else
+		sbx_log_err(&err);
+	if (err.code == SBX_OK || status != 0 || exec->options.raw || exec->options.exit_code)
+		return status;
+	return sbx_code_exit(err.code);
 }
 
 int
@@ -96,13 +116,19 @@ main(int argc, char **argv)
 	exec_run_init(&exec.run);
 	status = work(&exec, argc, argv, began_us, &err);
 	exec_run_close(&exec.run);
+	if (exec.options.release)
+		sbx_tool_defer();
 	exec_hold_close(&exec.hold);
+	if (status < 0 && exec.hold.signal == 0)
+		status = exec_fail(&exec.options, &exec.request, &err);
+	if (exec.options.release && exec.target.env_open)
+		status = release(&exec, status);
 	if (exec.hold.signal != 0)
 		exec_signals_die(exec.hold.signal);
-	if (status < 0)
-		status = exec_fail(&exec.options, &exec.request, &err);
 	sbx_cmd_env_done(&exec.plan.variables);
 	exec_target_close(&exec.target);
 	exec_request_done(&exec.request);
+	if (exec.options.release)
+		sbx_tool_undefer();
 	return status;
 }

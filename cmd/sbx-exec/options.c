@@ -11,6 +11,8 @@
 
 #define AT(member) offsetof(struct exec_options, member)
 
+static const char *const on_eof_names[] = { "finish", "cancel", NULL };
+
 static const struct sbx_opt table[] = {
 	{ .name = "", .kind = SBX_OPT_HEAD, .help = "The command" },
 	{ .name = "timeout",
@@ -51,11 +53,21 @@ static const struct sbx_opt table[] = {
 		.kind = SBX_OPT_FLAG,
 		.offset = AT(raw),
 		.help = "no record: pass its bytes through and exit as it did" },
+	{ .name = "release-on-exit",
+		.kind = SBX_OPT_FLAG,
+		.offset = AT(release),
+		.help = "release the environment at our end, whatever that is" },
 	{ .name = "", .kind = SBX_OPT_HEAD, .help = "Many commands" },
 	{ .name = "stream",
 		.kind = SBX_OPT_FLAG,
 		.offset = AT(stream),
 		.help = "take requests from stdin, a line each, and answer each with a record" },
+	{ .name = "on-eof",
+		.kind = SBX_OPT_CHOICE,
+		.argument = "finish|cancel",
+		.offset = AT(on_eof),
+		.choices = on_eof_names,
+		.help = "at the end of the requests let what runs finish (default), or cancel it" },
 	SBX_OPT_COMMON(struct exec_options, common),
 	{ .name = NULL },
 };

@@ -14,6 +14,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "flow.h"
+
 #define LOWEST_FD 3
 
 /* access is O_RDONLY or O_WRONLY. */

@@ -18,6 +18,7 @@
 
 #include "base/clock.h"
 #include "base/scoped.h"
+#include "flow.h"
 
 #define DRAIN_IDLE_US (INT64_C(100) * 1000)
 #define DRAIN_MOST_US (INT64_C(2) * 1000 * 1000)
@@ -119,6 +120,13 @@ exec_pump_end(struct exec_run *run, enum sbx_reason reason)
 	if (run->step != EXEC_RUNNING || outcome->forced != SBX_REASON_EXITED)
 		return;
 	outcome->forced = reason;
+	/* What takes bytes ends by their end, and leaves nothing half made. */
+	if (run->takes_files) {
+		exec_feed_stop(&run->feed);
+		run->guard = sbx_loop_at(hold->loop, sbx_clock_mono_us() + KILL_MOST_US,
+			on_unkillable, run);
+		return;
+	}
 	if (hold->target->mech->kill(hold->session, run->id, &outcome->kill_restarted,
 		    &run->failure) < 0) {
 		run->failure.executed = SBX_EXECUTED_YES;
@@ -127,6 +135,19 @@ exec_pump_end(struct exec_run *run, enum sbx_reason reason)
 	}
 	run->guard = sbx_loop_at(hold->loop, sbx_clock_mono_us() + KILL_MOST_US, on_unkillable,
 		run);
+}
+
+int
+exec_pump_signal(struct exec_run *run, int signo, struct sbx_err *err)
+{
+	const struct sbx_mech *mech = run->hold->target->mech;
+
+	if (run->step != EXEC_RUNNING)
+		return sbx_fail(err, SBX_E_NOT_FOUND, "the command is over");
+	if (mech->signal == NULL)
+		return sbx_fail(err, SBX_E_UNAVAILABLE, "mechanism %s sends no signals",
+			mech->name);
+	return mech->signal(run->hold->session, run->id, signo, err);
 }
 
 void
@@ -158,6 +179,12 @@ arm_limit(struct exec_run *run)
 	run->limit = sbx_loop_at(run->hold->loop, sbx_clock_mono_us() + limit_us, on_limit, run);
 }
 
+static int
+is_paused(const struct exec_run *run)
+{
+	return run->streams[0].paused || run->streams[1].paused;
+}
+
 static void
 on_drain_idle(void *arg)
 {
@@ -165,13 +192,14 @@ on_drain_idle(void *arg)
 	int64_t next = run->moved_us + DRAIN_IDLE_US;
 
 	run->guard = NULL;
-	if (next > run->drain_until_us)
+	if (next > run->drain_until_us || is_paused(run))
 		next = run->drain_until_us;
 	if (sbx_clock_mono_us() < next) {
 		run->guard = sbx_loop_at(run->hold->loop, next, on_drain_idle, run);
 		return;
 	}
-	run->outcome.pipes_held = 1;
+	/* What we did not read is not held by anybody. */
+	run->outcome.pipes_held = !is_paused(run);
 	settle(run);
 }
 
@@ -219,6 +247,8 @@ exec_pump_event(struct exec_run *run, const struct sbx_mech_event *event)
 		/* Starting it, bounded as much, is not taken from its time. */
 		if (run->limit != NULL && run->plan->overrun == SBX_REASON_TIMEOUT)
 			arm_limit(run);
+		if (run->started != NULL)
+			run->started(run->arg);
 		return;
 	case SBX_EVENT_OOM:
 		outcome->oom = 1;

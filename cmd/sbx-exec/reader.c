@@ -13,6 +13,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "data/json.h"
+#include "flow.h"
 
 #define PIECE 65536
 
@@ -64,6 +65,17 @@ split(struct exec_reader *reader)
 }
 
 static void
+read_again(struct exec_reader *reader)
+{
+	if (!reader->paused && !reader->ended && reader->again == NULL)
+		reader->again = sbx_loop_at(reader->loop, sbx_clock_mono_us(), on_again, reader);
+}
+
+/*
+ * Only what has just said that there is nothing: a pipe whose writers had all gone when we opened it
+ * tells its end by read(2) and never by epoll (pipe(7), as of Linux 6.18).
+ */
+static void
 watch(struct exec_reader *reader)
 {
 	struct sbx_err unwatchable = { 0 };
@@ -73,7 +85,7 @@ watch(struct exec_reader *reader)
 	reader->reading = sbx_loop_add(reader->loop, reader->outer.fd, EPOLLIN, on_readable, reader,
 		&unwatchable);
 	if (reader->reading == NULL)
-		reader->again = sbx_loop_at(reader->loop, sbx_clock_mono_us(), on_again, reader);
+		read_again(reader);
 }
 
 static void
@@ -104,6 +116,7 @@ step(struct exec_reader *reader)
 	if (n > 0) {
 		sbx_buf_commit(&reader->line, (size_t)n);
 		split(reader);
+		read_again(reader);
 	} else if (n == 0 || (errno != EAGAIN && errno != EINTR)) {
 		if (n < 0)
 			sbx_log(SBX_LOG_WARN, "stdin ends early: %s", strerror(errno));
@@ -139,7 +152,7 @@ exec_reader_open(struct exec_reader *reader, struct sbx_loop *loop,
 	sbx_buf_init(&reader->line, (size_t)SBX_JSON_LINE_MAX + 2 * PIECE);
 	if (exec_outer_open(STDIN_FILENO, O_RDONLY, &reader->outer, err) < 0)
 		return -1;
-	watch(reader);
+	read_again(reader);
 	return 0;
 }
 
@@ -152,7 +165,7 @@ exec_reader_pause(struct exec_reader *reader, int paused)
 	unwatch(reader);
 	/* Not at once: who lets us go on is in the middle of something. */
 	if (!paused)
-		reader->again = sbx_loop_at(reader->loop, sbx_clock_mono_us(), on_again, reader);
+		read_again(reader);
 }
 
 void

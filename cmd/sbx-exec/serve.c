@@ -1,48 +1,22 @@
 /*
  * A stream of requests: each line is answered by one record with its id, in the order in which they
  * are done. Commands run side by side; whoever reads us slowly, or sends more than is run at once,
- * is not read from for a while. The end of stdin lets what runs come to its end.
+ * is not read from for a while. The end of stdin lets what runs come to its end, or cancels it.
  */
-#include "exec.h"
+#include "serve.h"
 
-#include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
-#include "base/clock.h"
-#include "base/log.h"
-#include "base/mem.h"
 #include "base/scoped.h"
 #include "data/errors.h"
 #include "data/json_out.h"
 
 #define COMMANDS_MAX 64 /* at once */
 #define UNREAD_MAX ((size_t)4 * 1024 * 1024) /* of records, before requests wait */
+#define UNREAD_LIVE_MAX ((size_t)1024 * 1024) /* before commands that print live do */
 
-struct serve;
-
-/* A command on its way; what its parts borrow from each other lives here. */
-struct command {
-	struct command *next;
-	struct serve *serve;
-	struct sbx_request request;
-	struct exec_wish wish;
-	struct exec_files files; /* workspace access instead of a command */
-	struct exec_plan plan;
-	struct exec_run run;
-	int64_t began_us;
-};
-
-struct serve {
-	struct exec_hold *hold;
-	struct exec_reader reader;
-	struct exec_writer writer;
-	struct command *commands;
-	int count;
-};
-
-static void
-put_error(struct serve *serve, const char *id, const struct sbx_err *err)
+void
+serve_error(struct serve *serve, const char *id, const struct sbx_err *err)
 {
 	SBX_AUTO_BUF line = SBX_BUF_INIT(SBX_JSON_LINE_MAX);
 
@@ -50,9 +24,8 @@ put_error(struct serve *serve, const char *id, const struct sbx_err *err)
 	exec_writer_put(&serve->writer, &line);
 }
 
-/* {"type": TYPE, "id": ID}: done, and nothing more to say. */
-static void
-put_done(struct serve *serve, const char *type, const char *id)
+void
+serve_done(struct serve *serve, const char *type, const char *id)
 {
 	SBX_AUTO_BUF line = SBX_BUF_INIT(SBX_JSON_LINE_MAX);
 	struct sbx_json_out out;
@@ -69,160 +42,92 @@ put_done(struct serve *serve, const char *type, const char *id)
 	if (sbx_json_out_line(&out, type, &err) == 0)
 		exec_writer_put(&serve->writer, &line);
 	else
-		put_error(serve, NULL, &err);
+		serve_error(serve, NULL, &err);
 }
 
-/* Read on, wait or end: after anything that changes what there is to do. */
+/* Commands that print live stand still while our reader has too much before it. */
 static void
-steer(struct serve *serve)
+hold_back(struct serve *serve)
+{
+	int hold = serve->writer.queue.length > (serve->held_back ? 0 : UNREAD_LIVE_MAX);
+
+	if (hold == serve->held_back)
+		return;
+	serve->held_back = hold;
+	for (struct command *command = serve->commands; command != NULL; command = command->next)
+		command_pause(command, hold);
+}
+
+void
+serve_steer(struct serve *serve)
 {
 	int full = serve->count >= COMMANDS_MAX || serve->writer.queue.length > UNREAD_MAX;
 
 	if (serve->reader.ended && serve->count == 0 && serve->writer.queue.length == 0)
 		sbx_loop_stop(serve->hold->loop);
+	if (serve->hold->signal != 0 && serve->count == 0)
+		sbx_loop_stop(serve->hold->loop);
 	exec_reader_pause(&serve->reader, full);
 }
 
 static void
-on_written(void *arg)
+on_writer(void *arg)
 {
-	steer(arg);
+	struct serve *serve = arg;
+
+	hold_back(serve);
+	serve_steer(serve);
 }
 
 static struct command *
-enter(struct serve *serve, const struct sbx_request *request)
+find_target(struct serve *serve, const struct sbx_request *request)
 {
-	struct command *command = sbx_mem_alloc(1, sizeof(*command));
-
-	command->serve = serve;
-	command->request = *request;
-	command->began_us = sbx_clock_mono_us();
-	command->wish = (struct exec_wish){ .id = request->id,
-		.argv = request->argv,
-		.env = request->env,
-		.cwd = request->cwd,
-		.timeout_ms = request->timeout_ms,
-		.output_bytes = request->output_bytes,
-		.timeout_name = "request.timeout_ms" };
-	exec_run_init(&command->run);
-	if (request->op != SBX_REQUEST_EXEC) {
-		exec_files_make(&command->request, &command->files);
-		command->wish.files = &command->files.files;
-		command->wish.output_bytes = command->files.limit;
-	}
-	command->next = serve->commands;
-	serve->commands = command;
-	serve->count++;
-	return command;
-}
-
-static void
-leave(struct command *command)
-{
-	struct serve *serve = command->serve;
-	struct command **at = &serve->commands;
-
-	while (*at != command)
-		at = &(*at)->next;
-	*at = command->next;
-	serve->count--;
-	exec_run_close(&command->run);
-	sbx_cmd_env_done(&command->plan.variables);
-	sbx_request_done(&command->request);
-	free(command);
-}
-
-static int
-answer(struct command *command, struct sbx_buf *line, struct sbx_err *err)
-{
-	if (command->wish.files != NULL)
-		return exec_files_answer(&command->request, &command->run, line, err);
-	return exec_verdict(command->serve->hold->target, &command->wish, &command->run,
-		command->began_us, line, err);
-}
-
-static void
-on_over(void *arg)
-{
-	struct command *command = arg;
-	struct serve *serve = command->serve;
-	struct exec_run *run = &command->run;
-	SBX_AUTO_BUF line = SBX_BUF_INIT(SBX_JSON_LINE_MAX);
-	struct sbx_err err = run->failure;
-
-	if (run->outcome.trouble.code != SBX_OK)
-		sbx_log_err(&run->outcome.trouble);
-	if (err.code == SBX_OK && answer(command, &line, &err) == 0)
-		exec_writer_put(&serve->writer, &line);
-	else
-		put_error(serve, command->wish.id, &err);
-	leave(command);
-	steer(serve);
-	if (serve->hold->signal != 0 && serve->count == 0)
-		sbx_loop_stop(serve->hold->loop);
-}
-
-static int
-start(struct command *command, struct sbx_err *err)
-{
-	struct exec_run *run = &command->run;
-	const struct sbx_buf *input = &command->request.input;
-
-	if (exec_plan_make(&command->wish, command->serve->hold->target, environ, &command->plan,
-		    err) < 0 ||
-		exec_run_open(run, &command->plan, 0, err) < 0)
-		return -1;
-	if (command->request.has_input)
-		exec_feed_open_bytes(sbx_buf_str(input), input->length, &run->feed);
-	return exec_run_start(run, command->serve->hold, &command->wish, on_over, command, err);
-}
-
-static struct command *
-find(const struct serve *serve, const char *id)
-{
-	struct command *command = serve->commands;
-
-	while (command != NULL &&
-		(command->request.id == NULL || strcmp(command->request.id, id) != 0))
-		command = command->next;
-	return command;
-}
-
-/* A command or an access to the workspace. Takes over the request. */
-static void
-execute(struct serve *serve, struct sbx_request *request)
-{
+	struct command *command = command_find(serve, request->target);
 	struct sbx_err err = { 0 };
-	struct command *command;
 
-	if (request->id != NULL && find(serve, request->id) != NULL) {
-		sbx_fail(&err, SBX_E_CONFLICT, "request.id: %.140s is of a command that runs",
-			request->id);
-		put_error(serve, request->id, &err);
-		sbx_request_done(request);
-		return;
-	}
-	command = enter(serve, request);
-	if (start(command, &err) < 0) {
-		put_error(serve, command->request.id, &err);
-		leave(command);
-	}
+	if (command != NULL)
+		return command;
+	sbx_fail(&err, SBX_E_NOT_FOUND, "request.target: no command with the id %.140s runs",
+		request->target);
+	serve_error(serve, request->id, &err);
+	return NULL;
 }
 
 static void
 cancel(struct serve *serve, const struct sbx_request *request)
 {
-	struct command *command = find(serve, request->target);
+	struct command *command = find_target(serve, request);
+
+	if (command == NULL)
+		return;
+	serve_done(serve, "ok", request->id);
+	exec_pump_end(&command->run, SBX_REASON_CANCELLED);
+}
+
+static void
+send_signal(struct serve *serve, const struct sbx_request *request)
+{
+	struct command *command = find_target(serve, request);
 	struct sbx_err err = { 0 };
 
-	if (command == NULL) {
-		sbx_fail(&err, SBX_E_NOT_FOUND,
-			"request.target: no command with the id %.140s runs", request->target);
-		put_error(serve, request->id, &err);
+	if (command == NULL)
 		return;
-	}
-	put_done(serve, "ok", request->id);
-	exec_pump_end(&command->run, SBX_REASON_CANCELLED);
+	if (exec_pump_signal(&command->run, request->signal, &err) < 0)
+		serve_error(serve, request->id, &err);
+	else
+		serve_done(serve, "ok", request->id);
+}
+
+/* Takes over the request. */
+static void
+give(struct serve *serve, struct sbx_request *request)
+{
+	struct command *command = find_target(serve, request);
+
+	if (command != NULL)
+		command_give(command, request);
+	else
+		sbx_request_done(request);
 }
 
 static int
@@ -241,7 +146,7 @@ take_request(struct serve *serve, const char *line, size_t length)
 	struct sbx_err err = { 0 };
 
 	if (sbx_request_read(line, length, &request, &err) < 0) {
-		put_error(serve, request.id, &err);
+		serve_error(serve, request.id, &err);
 		sbx_request_done(&request);
 		return;
 	}
@@ -251,16 +156,45 @@ take_request(struct serve *serve, const char *line, size_t length)
 	case SBX_REQUEST_STAT:
 	case SBX_REQUEST_LIST:
 	case SBX_REQUEST_MEASURE:
-		execute(serve, &request);
+	case SBX_REQUEST_WRITE:
+	case SBX_REQUEST_MKDIR:
+	case SBX_REQUEST_RENAME:
+	case SBX_REQUEST_REMOVE:
+		command_begin(serve, &request);
 		return;
+	case SBX_REQUEST_STDIN:
+		give(serve, &request);
+		return;
+	case SBX_REQUEST_SIGNAL:
+		send_signal(serve, &request);
+		break;
 	case SBX_REQUEST_CANCEL:
 		cancel(serve, &request);
 		break;
 	case SBX_REQUEST_PING:
-		put_done(serve, "pong", request.id);
+		serve_done(serve, "pong", request.id);
+		break;
+	case SBX_REQUEST_OPS:
 		break;
 	}
 	sbx_request_done(&request);
+}
+
+/* What waits for input that cannot come any more is told its end. */
+static void
+end_of_requests(struct serve *serve)
+{
+	struct command *command = serve->commands, *next;
+
+	for (; command != NULL; command = next) {
+		next = command->next; /* the end of one may come at once */
+		if (serve->options->on_eof == EXEC_ON_EOF_CANCEL ||
+			(command->request.input_open && command->request.op == SBX_REQUEST_WRITE &&
+				!command->run.feed.ended))
+			exec_pump_end(&command->run, SBX_REASON_CANCELLED);
+		else
+			exec_feed_end(&command->run.feed);
+	}
 }
 
 static void
@@ -269,26 +203,28 @@ on_line(void *arg, const char *line, size_t length)
 	struct serve *serve = arg;
 	struct sbx_err err = { 0 };
 
-	if (line == NULL && !serve->reader.ended) {
+	if (line == NULL && serve->reader.ended) {
+		end_of_requests(serve);
+	} else if (line == NULL) {
 		sbx_fail(&err, SBX_E_TOO_LARGE, "request: a line of more than %d bytes",
 			SBX_JSON_LINE_MAX);
-		put_error(serve, NULL, &err);
-	} else if (line != NULL && !is_blank(line, length)) {
+		serve_error(serve, NULL, &err);
+	} else if (!is_blank(line, length)) {
 		take_request(serve, line, length);
 	}
-	steer(serve);
+	serve_steer(serve);
 }
 
 int
-exec_serve(struct exec_hold *hold, struct sbx_err *err)
+exec_serve(const struct exec_options *options, struct exec_hold *hold, struct sbx_err *err)
 {
-	struct serve serve = { .hold = hold };
-	int failed = exec_writer_open(&serve.writer, hold->loop, on_written, &serve, err) < 0 ||
+	struct serve serve = { .options = options, .hold = hold };
+	int failed = exec_writer_open(&serve.writer, hold->loop, on_writer, &serve, err) < 0 ||
 		exec_reader_open(&serve.reader, hold->loop, on_line, &serve, err) < 0 ||
 		sbx_loop_run(hold->loop, err) < 0;
 
 	while (serve.commands != NULL)
-		leave(serve.commands);
+		command_free(serve.commands);
 	if (!failed && serve.writer.failure.code != SBX_OK) {
 		*err = serve.writer.failure;
 		failed = 1;

@@ -7,6 +7,8 @@
 
 #include <stdlib.h>
 
+#include "flow.h"
+
 static const int ending[] = { SIGINT, SIGTERM, SIGHUP };
 
 static void

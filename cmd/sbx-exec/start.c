@@ -10,6 +10,7 @@
 #include "base/clock.h"
 #include "base/fd.h"
 #include "base/scoped.h"
+#include "flow.h"
 
 #define STREAM_COUNT 3
 
@@ -87,8 +88,8 @@ make_ends(struct exec_run *run, const struct sbx_env_record *record, struct ends
 }
 
 static int
-start_files(struct exec_run *run, struct exec_hold *hold, const struct exec_wish *wish, int out_fd,
-	struct sbx_err *err)
+start_files(struct exec_run *run, struct exec_hold *hold, const struct exec_wish *wish,
+	const struct ends *theirs, struct sbx_err *err)
 {
 	const struct sbx_mech *mech = hold->target->mech;
 	struct sbx_mech_files files = *wish->files;
@@ -96,7 +97,9 @@ start_files(struct exec_run *run, struct exec_hold *hold, const struct exec_wish
 	if (mech->files == NULL)
 		return sbx_fail(err, SBX_E_UNAVAILABLE, "mechanism %s has no workspace",
 			mech->name);
-	files.out_fd = out_fd;
+	files.out_fd = theirs->fd[1];
+	files.in_fd = run->feed.wanted ? theirs->fd[0] : -1;
+	run->takes_files = run->feed.wanted;
 	return mech->files(hold->session, &files, &run->id, err);
 }
 
@@ -135,7 +138,7 @@ exec_run_start(struct exec_run *run, struct exec_hold *hold, const struct exec_w
 		exec_hold_session(hold, err) < 0)
 		return -1;
 	if (wish->files != NULL)
-		return begin(run, hold, start_files(run, hold, wish, theirs.fd[1], err), err);
+		return begin(run, hold, start_files(run, hold, wish, &theirs, err), err);
 	command.stdin_fd = theirs.fd[0];
 	command.stdout_fd = theirs.fd[1];
 	command.stderr_fd = theirs.fd[2];

@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "base/mem.h"
+#include "flow.h"
 
 #define CHUNK 65536
 
@@ -124,6 +125,8 @@ take(struct exec_stream *stream)
 		stream->left -= (size_t)n;
 	if (!stream->pass_on) {
 		sbx_excerpt_add(&stream->excerpt, stream->chunk, (size_t)n);
+		if (stream->tap != NULL)
+			stream->tap(stream->tap_arg, stream->chunk, (size_t)n);
 		return 1;
 	}
 	stream->chunk_at = 0;
@@ -165,6 +168,26 @@ on_writable(void *arg, uint32_t events)
 			give_up(stream, err.sys);
 	}
 	stream->moved(stream->arg);
+}
+
+/* One that is watched no more for another reason stays so. */
+void
+exec_stream_pause(struct exec_stream *stream, int paused)
+{
+	struct sbx_err err = { 0 };
+
+	if (stream->paused == paused)
+		return;
+	stream->paused = paused;
+	if (stream->loop == NULL || stream->fd < 0 || stream->draining)
+		return;
+	if (paused) {
+		mute(stream);
+		return;
+	}
+	stream->reading = sbx_loop_add(stream->loop, stream->fd, EPOLLIN, on_readable, stream, &err);
+	if (stream->reading == NULL)
+		give_up(stream, err.sys);
 }
 
 void

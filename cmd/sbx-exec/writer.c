@@ -8,6 +8,8 @@
 #include <sys/epoll.h>
 #include <unistd.h>
 
+#include "flow.h"
+
 #define QUEUE_MAX ((size_t)192 * 1024 * 1024) /* a record for each command that may run at once */
 
 static void on_writable(void *arg, uint32_t events);
@@ -80,6 +82,7 @@ exec_writer_put(struct exec_writer *writer, const struct sbx_buf *lines)
 		return;
 	}
 	push(writer);
+	writer->moved(writer->arg);
 }
 
 void

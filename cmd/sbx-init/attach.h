@@ -90,7 +90,8 @@ int attach_finish(struct attach *attach, struct attach_command *command);
 int attach_finished(struct attach *attach, struct attach_command *command); /* if it is */
 int attach_files_ended(struct attach *attach, struct attach_command *command);
 int attach_reply(struct attach *attach, const struct sbx_init_reply *reply);
-int attach_tell(struct attach *attach, enum sbx_init_op op);
+/* To pid 1; id and flags as the op has them. */
+int attach_tell(struct attach *attach, enum sbx_init_op op, uint32_t id, uint32_t flags);
 int attach_runs(const struct attach *attach); /* whether a command does */
 
 /* attach_start.c: -1 as above. */

@@ -139,11 +139,13 @@ attach_reply(struct attach *attach, const struct sbx_init_reply *reply)
 }
 
 int
-attach_tell(struct attach *attach, enum sbx_init_op op)
+attach_tell(struct attach *attach, enum sbx_init_op op, uint32_t id, uint32_t flags)
 {
-	struct sbx_init_request request = {
-		.magic = SBX_INIT_MAGIC, .version = SBX_INIT_VERSION, .op = (uint16_t)op
-	};
+	struct sbx_init_request request = { .magic = SBX_INIT_MAGIC,
+		.version = SBX_INIT_VERSION,
+		.op = (uint16_t)op,
+		.id = id,
+		.flags = flags };
 
 	return sbx_fd_send(attach->sock, &request, sizeof(request), NULL, 0) < 0 ? -1 : 0;
 }

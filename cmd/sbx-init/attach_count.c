@@ -92,7 +92,7 @@ end_too_many(struct attach *attach)
 		if (attach->commands[i].id != 0 && attach->commands[i].phase == ATTACH_RUNS)
 			attach->commands[i].too_many = 1;
 	counters->sweeps++;
-	return attach_tell(attach, SBX_INIT_KILL);
+	return attach_tell(attach, SBX_INIT_KILL, 0, 0);
 }
 
 int

@@ -77,6 +77,20 @@ attach_flush(struct attach *attach)
 }
 
 static int
+send_signal(struct attach *attach, const struct attach_command *command,
+	const struct sbx_chan_head *head, const char *payload)
+{
+	uint32_t signo;
+
+	if (head->length != sizeof(signo))
+		return -1;
+	memcpy(&signo, payload, sizeof(signo));
+	if (command->phase != ATTACH_RUNS || command->files_pid != 0)
+		return 0; /* its end is on its way */
+	return attach_tell(attach, SBX_INIT_SIGNAL, head->id, signo);
+}
+
+static int
 take_for_command(struct attach *attach, const struct sbx_chan_head *head, const char *payload)
 {
 	struct attach_command *command = attach_find(attach, head->id);
@@ -99,6 +113,8 @@ take_for_command(struct attach *attach, const struct sbx_chan_head *head, const 
 		command->in_over = 1;
 		return attach_pour(attach, command);
 	}
+	if (head->type == SBX_CHAN_SIGNAL)
+		return send_signal(attach, command, head, payload);
 	if (head->length != sizeof(credit) || head->stream < 1 || head->stream > 2)
 		return -1;
 	memcpy(&credit, payload, sizeof(credit));
@@ -117,13 +133,14 @@ take_frame(struct attach *attach, const struct sbx_chan_head *head, const char *
 	case SBX_CHAN_FILES:
 		return attach_files(attach, head->id, payload, head->length);
 	case SBX_CHAN_KILL_ALL:
-		return head->length != 0 ? -1 : attach_tell(attach, SBX_INIT_KILL);
+		return head->length != 0 ? -1 : attach_tell(attach, SBX_INIT_KILL, 0, 0);
 	case SBX_CHAN_PING:
 		return head->length != 0 ? -1 : attach_say(attach, SBX_CHAN_PONG, 0, 0, NULL, 0);
 	case SBX_CHAN_FINISH:
 	case SBX_CHAN_DATA:
 	case SBX_CHAN_END_OF:
 	case SBX_CHAN_CREDIT:
+	case SBX_CHAN_SIGNAL:
 		return take_for_command(attach, head, payload);
 	default: /* a number, and not our own */
 		return -1;

@@ -1,4 +1,4 @@
-/* What callers ask for: EXEC, KILL, DONE, PING; and what happens to their commands when they go away. */
+/* What callers ask for: EXEC, SIGNAL, KILL, DONE, PING; and what happens to their commands when they go away. */
 #include "init.h"
 
 #include <errno.h>
@@ -6,6 +6,8 @@
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <unistd.h>
+
+#define SIGRTMIN_KERNEL 32u /* signal(7): libc takes the first of them for itself */
 
 void
 init_answer(struct init *init, int caller, const struct sbx_init_reply *reply)
@@ -121,6 +123,18 @@ kill_for(struct init *init, int caller, uint32_t id)
 	init_answer(init, caller, &reply);
 }
 
+/* Its session is its own, so its group is nobody else's. */
+static void
+signal_for(const struct init *init, int caller, uint32_t id, uint32_t signo)
+{
+	for (int i = 0; i < init->commands_end; i++) {
+		const struct init_command *command = &init->commands[i];
+
+		if (command->id == id && command->caller == caller && command->pid > 0)
+			kill(-command->pid, (int)signo);
+	}
+}
+
 static void
 done_with(struct init *init, int caller, uint32_t id)
 {
@@ -146,6 +160,9 @@ init_serve(struct init *init, int caller)
 			kill_for(init, caller, message.head.id);
 		else if (message.head.op == SBX_INIT_DONE && message.head.id != 0)
 			done_with(init, caller, message.head.id);
+		else if (message.head.op == SBX_INIT_SIGNAL && message.head.id != 0 &&
+			message.head.flags > 0 && message.head.flags < SIGRTMIN_KERNEL)
+			signal_for(init, caller, message.head.id, message.head.flags);
 		else if (message.head.op == SBX_INIT_PING)
 			init_answer(init, caller, &pong);
 		else

@@ -4,6 +4,7 @@
  */
 #include "data/request.h"
 
+#include <signal.h>
 #include <sodium.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,77 +12,21 @@
 #include "base/mem.h"
 #include "base/scoped.h"
 #include "data/cmd_env.h"
-#include "data/json.h"
 #include "data/names.h"
 
 /* execve(2): MAX_ARG_STRLEN is 131,072 with the NUL on pages of 4 KiB. */
 #define ARGUMENT_MAX 131071
 #define ARGUMENTS_MAX 65536
-#define CWD_MAX 4095
 #define PATH_BYTES_MAX 65535 /* trees may be deeper than PATH_MAX */
-#define OUTPUT_MAX ((uint64_t)256 * 1024)
-#define TIMEOUT_MAX ((uint64_t)366 * 24 * 3600 * 1000)
 #define ID_NUMBER_MAX (INT64_C(1) << 53) /* beyond it JSON numbers of others are not exact */
 
-const char *const sbx_request_ops[] = { "exec", "read", "stat", "list", "measure", "cancel", "ping",
-	"write", "mkdir", "rename", "remove", "changes", "stdin", "signal", NULL };
-
-/* What is read later than by the table. */
-struct reading {
-	struct sbx_request request;
-	struct sbx_json id, op, target, argv, env, input, path;
-};
-
-#define AT(member) offsetof(struct reading, member)
-#define ROW(name, type, member) .key = name, .kind = SBX_JSON_F_##type, .offset = AT(member)
-
-static const struct sbx_json_field exec_fields[] = {
-	{ ROW("id", VALUE, id) },
-	{ ROW("op", VALUE, op) },
-	{ ROW("argv", VALUE, argv), .required = 1 },
-	{ ROW("cwd", STRING, request.cwd), .umin = 1, .umax = CWD_MAX },
-	{ ROW("env", VALUE, env) },
-	{ ROW("stdin", VALUE, input) },
-	{ ROW("timeout_ms", U64, request.timeout_ms), .umin = 1, .umax = TIMEOUT_MAX },
-	{ ROW("output_bytes", U64, request.output_bytes), .umin = 1, .umax = OUTPUT_MAX },
-	{ .key = NULL },
-};
-static const struct sbx_json_field read_fields[] = {
-	{ ROW("id", VALUE, id) },
-	{ ROW("op", VALUE, op) },
-	{ ROW("path", VALUE, path), .required = 1 },
-	{ ROW("offset", U64, request.offset), .umax = INT64_MAX },
-	{ ROW("limit", U64, request.limit), .umin = 1, .umax = SBX_REQUEST_READ_MAX },
-	{ .key = NULL },
-};
-static const struct sbx_json_field list_fields[] = {
-	{ ROW("id", VALUE, id) },
-	{ ROW("op", VALUE, op) },
-	{ ROW("path", VALUE, path) },
-	{ ROW("offset", U64, request.offset), .umax = INT64_MAX },
-	{ ROW("limit", U64, request.limit), .umin = 1, .umax = SBX_REQUEST_LIST_MAX },
-	{ .key = NULL },
-};
-static const struct sbx_json_field path_fields[] = {
-	{ ROW("id", VALUE, id) },
-	{ ROW("op", VALUE, op) },
-	{ ROW("path", VALUE, path) },
-	{ .key = NULL },
-};
-static const struct sbx_json_field cancel_fields[] = {
-	{ ROW("id", VALUE, id) },
-	{ ROW("op", VALUE, op) },
-	{ ROW("target", VALUE, target), .required = 1 },
-	{ .key = NULL },
-};
-static const struct sbx_json_field ping_fields[] = {
-	{ ROW("id", VALUE, id) },
-	{ ROW("op", VALUE, op) },
-	{ .key = NULL },
-};
-static const struct sbx_json_field *const fields_of[] = { exec_fields, read_fields, path_fields,
-	list_fields, path_fields, cancel_fields, ping_fields };
-#define OP_COUNT (sizeof(fields_of) / sizeof(fields_of[0]))
+/* signal(7), by name without SIG: those that mean something to a process group. */
+static const struct {
+	const char *name;
+	int number;
+} signals[] = { { "HUP", SIGHUP }, { "INT", SIGINT }, { "QUIT", SIGQUIT }, { "KILL", SIGKILL },
+	{ "TERM", SIGTERM }, { "USR1", SIGUSR1 }, { "USR2", SIGUSR2 }, { "ALRM", SIGALRM },
+	{ "CONT", SIGCONT }, { "STOP", SIGSTOP }, { "TSTP", SIGTSTP }, { "WINCH", SIGWINCH } };
 
 /* An id is echoed as it was written. */
 static int
@@ -114,7 +59,7 @@ read_op(struct sbx_json v, int *op, struct sbx_err *err)
 	if (sbx_json_string(v, "request.op", 32, &name, err) < 0 ||
 		sbx_names_parse(name, sbx_request_ops, "request.op", op, err) < 0)
 		return -1;
-	if ((size_t)*op >= OP_COUNT)
+	if (*op >= SBX_REQUEST_OPS)
 		return sbx_fail(err, SBX_E_UNAVAILABLE, "request.op: this version has no \"%s\"",
 			name);
 	return 0;
@@ -220,45 +165,131 @@ read_env(struct sbx_json object, struct sbx_request *request, struct sbx_err *er
 }
 
 static int
-read_input(struct sbx_json v, struct sbx_request *request, struct sbx_err *err)
+read_input(struct sbx_json v, const char *what, struct sbx_request *request, struct sbx_err *err)
 {
 	if (sbx_json_type(v) == SBX_JSON_ABSENT)
 		return 0;
 	request->has_input = 1;
 	sbx_buf_init(&request->input, SBX_JSON_LINE_MAX);
-	return read_bytes(v, "request.stdin", &request->input, err);
+	return read_bytes(v, what, &request->input, err);
+}
+
+/* Octal digits, as they are shown: "0644". */
+static int
+read_mode(struct sbx_json v, struct sbx_request *request, struct sbx_err *err)
+{
+	SBX_AUTO_FREE char *text = NULL;
+	size_t length;
+
+	if (sbx_json_type(v) == SBX_JSON_ABSENT)
+		return 0;
+	if (sbx_json_string(v, "request.mode", 4, &text, err) < 0)
+		return -1;
+	length = strlen(text);
+	if (length == 0 || strspn(text, "01234567") != length || (length == 4 && text[0] != '0'))
+		return sbx_fail(err, SBX_E_BAD_REQUEST,
+			"request.mode: \"%s\" is not \"0000\" to \"0777\"", text);
+	request->has_mode = 1;
+	for (size_t i = 0; i < length; i++)
+		request->mode = request->mode * 8 + (uint32_t)(text[i] - '0');
+	return 0;
 }
 
 static int
-read_rest(struct sbx_json root, struct reading *reading, struct sbx_err *err)
+read_signal(struct sbx_json v, struct sbx_request *request, struct sbx_err *err)
+{
+	SBX_AUTO_FREE char *text = NULL;
+	const char *name;
+
+	if (sbx_json_string(v, "request.signal", 16, &text, err) < 0)
+		return -1;
+	name = strncmp(text, "SIG", 3) == 0 ? text + 3 : text;
+	for (size_t i = 0; i < sizeof(signals) / sizeof(signals[0]); i++)
+		if (strcmp(name, signals[i].name) == 0)
+			request->signal = signals[i].number;
+	if (request->signal != 0)
+		return 0;
+	sbx_fail(err, SBX_E_BAD_REQUEST, "request.signal: \"%s\" is none of those that can be sent",
+		text);
+	return sbx_fail_hint(err, "HUP INT QUIT KILL TERM USR1 USR2 ALRM CONT STOP TSTP WINCH");
+}
+
+static int
+read_path(struct sbx_json v, const char *what, char **path, struct sbx_err *err)
+{
+	if (sbx_json_type(v) != SBX_JSON_ABSENT)
+		return read_text(v, what, PATH_BYTES_MAX, path, err);
+	*path = sbx_mem_dup("");
+	return 0;
+}
+
+static int
+check_read(const struct sbx_request *request, struct sbx_err *err)
+{
+	if (request->stream || request->limit <= SBX_REQUEST_READ_MAX)
+		return 0;
+	return sbx_fail(err, SBX_E_BAD_REQUEST,
+		"request.limit: must be from 1 to %llu, or be asked for as a stream",
+		(unsigned long long)SBX_REQUEST_READ_MAX);
+}
+
+/* What the table left for later, of the one op. */
+static int
+read_rest(struct sbx_request_reading *reading, struct sbx_err *err)
+{
+	struct sbx_request *request = &reading->request;
+
+	switch ((enum sbx_request_op)request->op) {
+	case SBX_REQUEST_EXEC:
+		if (read_argv(reading->argv, request, err) < 0 ||
+			read_env(reading->env, request, err) < 0)
+			return -1;
+		return read_input(reading->input, "request.stdin", request, err);
+	case SBX_REQUEST_READ:
+		return read_path(reading->path, "request.path", &request->path, err) < 0 ?
+			-1 :
+			check_read(request, err);
+	case SBX_REQUEST_STAT:
+	case SBX_REQUEST_LIST:
+	case SBX_REQUEST_MEASURE:
+	case SBX_REQUEST_REMOVE:
+		return read_path(reading->path, "request.path", &request->path, err);
+	case SBX_REQUEST_WRITE:
+	case SBX_REQUEST_MKDIR:
+		if (read_path(reading->path, "request.path", &request->path, err) < 0 ||
+			read_mode(reading->mode, request, err) < 0)
+			return -1;
+		return read_input(reading->input, "request.data", request, err);
+	case SBX_REQUEST_RENAME:
+		return read_path(reading->path, "request.path", &request->path, err) < 0 ?
+			-1 :
+			read_path(reading->to, "request.to", &request->to, err);
+	case SBX_REQUEST_STDIN:
+		return read_id(reading->target, "request.target", &request->target, err) < 0 ?
+			-1 :
+			read_input(reading->input, "request.data", request, err);
+	case SBX_REQUEST_SIGNAL:
+		return read_id(reading->target, "request.target", &request->target, err) < 0 ?
+			-1 :
+			read_signal(reading->signal, request, err);
+	case SBX_REQUEST_CANCEL:
+		return read_id(reading->target, "request.target", &request->target, err);
+	case SBX_REQUEST_PING:
+	case SBX_REQUEST_OPS:
+		break;
+	}
+	return 0;
+}
+
+static int
+read_all(struct sbx_json root, struct sbx_request_reading *reading, struct sbx_err *err)
 {
 	struct sbx_request *request = &reading->request;
 
 	if (read_op(sbx_json_get(root, "op"), &request->op, err) < 0 ||
-		sbx_json_read(root, "request", fields_of[request->op], reading, err) < 0)
+		sbx_json_read(root, "request", sbx_request_fields[request->op], reading, err) < 0)
 		return -1;
-	switch ((enum sbx_request_op)request->op) {
-	case SBX_REQUEST_EXEC:
-		return read_argv(reading->argv, request, err) < 0 ||
-				read_env(reading->env, request, err) < 0 ||
-				read_input(reading->input, request, err) < 0 ?
-			-1 :
-			0;
-	case SBX_REQUEST_READ:
-	case SBX_REQUEST_STAT:
-	case SBX_REQUEST_LIST:
-	case SBX_REQUEST_MEASURE:
-		if (sbx_json_type(reading->path) != SBX_JSON_ABSENT)
-			return read_text(reading->path, "request.path", PATH_BYTES_MAX,
-				&request->path, err);
-		request->path = sbx_mem_dup("");
-		return 0;
-	case SBX_REQUEST_CANCEL:
-		return read_id(reading->target, "request.target", &request->target, err);
-	case SBX_REQUEST_PING:
-		return 0;
-	}
-	return -1;
+	return read_rest(reading, err);
 }
 
 int
@@ -266,7 +297,11 @@ sbx_request_read(const char *line, size_t length, struct sbx_request *request, s
 {
 	SBX_AUTO_JSON doc = sbx_json_parse(line, length, err);
 	struct sbx_json absent = { .doc = doc, .token = -1 }, root, id;
-	struct reading reading = { .env = absent, .input = absent, .path = absent };
+	struct sbx_request_reading reading = { .env = absent,
+		.input = absent,
+		.path = absent,
+		.to = absent,
+		.mode = absent };
 	int failed;
 
 	*request = reading.request;
@@ -278,7 +313,7 @@ sbx_request_read(const char *line, size_t length, struct sbx_request *request, s
 	id = sbx_json_get(root, "id");
 	failed = sbx_json_type(id) != SBX_JSON_ABSENT &&
 		read_id(id, "request.id", &reading.request.id, err) < 0;
-	failed = failed || read_rest(root, &reading, err) < 0;
+	failed = failed || read_all(root, &reading, err) < 0;
 	*request = reading.request;
 	return failed ? -1 : 0;
 }
@@ -300,6 +335,7 @@ sbx_request_done(struct sbx_request *request)
 	free(request->cwd);
 	sbx_buf_done(&request->input);
 	free(request->path);
+	free(request->to);
 	free(request->target);
 	memset(request, 0, sizeof(*request));
 }

@@ -7,8 +7,9 @@
 
 #include "base/buf.h"
 #include "base/err.h"
+#include "data/json.h"
 
-#define SBX_REQUEST_READ_MAX ((uint64_t)256 * 1024) /* bytes in one answer */
+#define SBX_REQUEST_READ_MAX ((uint64_t)256 * 1024) /* bytes in one answer that is no stream */
 #define SBX_REQUEST_LIST_MAX ((uint64_t)1000) /* names in one answer */
 #define SBX_REQUEST_ID_MAX 128 /* bytes of a text id */
 
@@ -18,10 +19,18 @@ enum sbx_request_op {
 	SBX_REQUEST_STAT,
 	SBX_REQUEST_LIST,
 	SBX_REQUEST_MEASURE,
+	SBX_REQUEST_WRITE,
+	SBX_REQUEST_MKDIR,
+	SBX_REQUEST_RENAME,
+	SBX_REQUEST_REMOVE,
+	SBX_REQUEST_STDIN,
+	SBX_REQUEST_SIGNAL,
 	SBX_REQUEST_CANCEL,
 	SBX_REQUEST_PING,
+	SBX_REQUEST_OPS
 };
-extern const char *const sbx_request_ops[]; /* those above, then those of a later version, NULL */
+/* Those above, then those of a later version, NULL. */
+extern const char *const sbx_request_ops[];
 
 struct sbx_request {
 	char *id; /* as it was given, a JSON text; NULL: none was */
@@ -30,11 +39,19 @@ struct sbx_request {
 	char **env; /* EXEC: "NAME=value", NULL-terminated, never NULL itself */
 	char *cwd; /* EXEC: NULL: the workspace */
 	int has_input;
-	struct sbx_buf input; /* EXEC: its standard input */
+	struct sbx_buf input; /* EXEC: its standard input; WRITE: the bytes; STDIN: more of either */
+	int input_open; /* EXEC, WRITE: STDIN brings more */
+	int input_end; /* STDIN: and that was all */
+	int stream; /* EXEC: its outputs, READ: its bytes are told as they come */
 	uint64_t timeout_ms, output_bytes; /* EXEC; 0: not given */
-	char *path; /* READ, STAT, LIST, MEASURE: beneath the workspace; "" is the workspace */
+	char *path; /* READ to REMOVE: beneath the workspace; "" is the workspace */
+	char *to; /* RENAME */
 	uint64_t offset, limit; /* READ: bytes; LIST: names; limit 0: not given */
-	char *target; /* CANCEL: the id of what is to be ended, a JSON text */
+	int has_mode;
+	uint32_t mode; /* WRITE, MKDIR: permissions, at most 0777 */
+	int append, create, parents, recursive; /* WRITE; WRITE, RENAME; WRITE, MKDIR; LIST, REMOVE */
+	char *target; /* STDIN, SIGNAL, CANCEL: the id of what it is for, a JSON text */
+	int signal; /* SIGNAL: its number */
 };
 
 /*
@@ -45,6 +62,13 @@ struct sbx_request {
 int sbx_request_read(const char *line, size_t length, struct sbx_request *request,
 	struct sbx_err *err) __attribute__((warn_unused_result));
 void sbx_request_done(struct sbx_request *request);
+
+/* request_fields.c: the keys of each op, and what of them is read later than by the table. */
+struct sbx_request_reading {
+	struct sbx_request request;
+	struct sbx_json id, op, target, argv, env, input, path, to, mode, signal;
+};
+extern const struct sbx_json_field *const sbx_request_fields[SBX_REQUEST_OPS];
 
 /* What execve(2) takes: SBX_E_BAD_REQUEST that names the argument of 131,072 bytes or more. */
 int sbx_request_check_argv(char *const *argv, struct sbx_err *err)

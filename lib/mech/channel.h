@@ -36,6 +36,7 @@ enum sbx_chan_type {
 	SBX_CHAN_PING, /* id 0: PONG answers */
 	SBX_CHAN_FILES, /* struct sbx_chan_files, then path and `to`, each with its NUL; answers as a
 			 * command, and takes stream 0 as one if it says so */
+	SBX_CHAN_SIGNAL, /* uint32_t: to the process group of a command that runs; no answer */
 	/* both ways; `stream` says which: 0 to the inside, 1 and 2 to the host */
 	SBX_CHAN_DATA = 16,
 	SBX_CHAN_END_OF, /* no more of it; of 1 and 2 to the inside: nobody reads it any more */

@@ -26,6 +26,7 @@ enum sbx_init_op {
 	SBX_INIT_KILL, /* the command `id` of this connection; 0: every process but pid 1 */
 	SBX_INIT_DONE, /* the command `id` has ended and its group is let go; no answer */
 	SBX_INIT_PING,
+	SBX_INIT_SIGNAL, /* `flags` to the process group of the command `id`, if it lives; no answer */
 };
 
 enum sbx_init_flag {

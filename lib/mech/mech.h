@@ -161,6 +161,9 @@ struct sbx_mech {
 	/* The next event: 1, or 0 when there is none now. Never blocks. Losing the environment is the
 	 * event LOST, not an error. */
 	int (*next)(struct sbx_session *session, struct sbx_mech_event *event);
+	/* A signal to the process group of the command's first process, while that runs; the command
+	 * may do with it what it likes. NULL: no command is ever signalled. */
+	int (*signal)(struct sbx_session *session, uint32_t id, int signo, struct sbx_err *err);
 	/*
 	 * Kill every process of the command. *restarted is set where that took all commands of the
 	 * environment. EXITED follows if the first process lived.

@@ -139,6 +139,23 @@ hush(struct sbx_session *session)
 }
 
 int
+sbx_docker_signal(struct sbx_session *session, uint32_t id, int signo, struct sbx_err *err)
+{
+	const struct sbx_docker_running *running = find(session, id, err);
+	uint32_t number = (uint32_t)signo;
+
+	if (running == NULL)
+		return -1;
+	if (running->detached || running->step != SBX_STEP_RUNNING)
+		return 0; /* its end is on its way */
+	if (sbx_frames_add(&session->link.frames, SBX_CHAN_SIGNAL, 0, id, &number,
+		    sizeof(number)) < 0)
+		return sbx_fail(err, SBX_E_BUSY, "the container does not keep up");
+	sbx_session_flush(session);
+	return 0;
+}
+
+int
 sbx_docker_kill(struct sbx_session *session, uint32_t id, int *restarted, struct sbx_err *err)
 {
 	struct sbx_docker_running *running = find(session, id, err);

@@ -146,6 +146,7 @@ take_frame(struct sbx_session *session, const struct sbx_frame *frame)
 	case SBX_CHAN_KILL_ALL:
 	case SBX_CHAN_PING:
 	case SBX_CHAN_FILES:
+	case SBX_CHAN_SIGNAL:
 		break;
 	}
 	return -1;

@@ -146,6 +146,7 @@ const struct sbx_mech sbx_mech_fake = {
 	.fd = sbx_fake_fd,
 	.start = sbx_fake_start,
 	.next = sbx_fake_next,
+	.signal = sbx_fake_signal,
 	.kill = sbx_fake_kill,
 	.finish = sbx_fake_finish,
 };

@@ -59,6 +59,7 @@ int sbx_fake_fd(const struct sbx_session *session);
 int sbx_fake_start(struct sbx_session *session, const struct sbx_mech_command *command,
 	uint32_t *id, struct sbx_err *err);
 int sbx_fake_next(struct sbx_session *session, struct sbx_mech_event *event);
+int sbx_fake_signal(struct sbx_session *session, uint32_t id, int signo, struct sbx_err *err);
 int sbx_fake_kill(struct sbx_session *session, uint32_t id, int *restarted, struct sbx_err *err);
 int sbx_fake_finish(struct sbx_session *session, uint32_t id, struct sbx_mech_usage *usage,
 	struct sbx_err *err);

@@ -268,6 +268,21 @@ sbx_fake_next(struct sbx_session *session, struct sbx_mech_event *event)
 	return 1;
 }
 
+/* Its play is one process. */
+int
+sbx_fake_signal(struct sbx_session *session, uint32_t id, int signo, struct sbx_err *err)
+{
+	const struct command *command = find(session, id);
+
+	if (command == NULL)
+		return sbx_fail(err, SBX_E_NOT_FOUND, "no command %u", id);
+	if (command->pidfd < 0)
+		return 0; /* ended already */
+	if (pidfd_send_signal(command->pidfd, signo, NULL, 0) < 0 && errno != ESRCH)
+		return sbx_fail_sys(err, SBX_E_INTERNAL, "signal command %u", id);
+	return 0;
+}
+
 int
 sbx_fake_kill(struct sbx_session *session, uint32_t id, int *restarted, struct sbx_err *err)
 {

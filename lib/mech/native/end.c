@@ -102,6 +102,18 @@ sbx_native_next(struct sbx_session *session, struct sbx_mech_event *event)
 }
 
 int
+sbx_native_signal(struct sbx_session *session, uint32_t id, int signo, struct sbx_err *err)
+{
+	const struct sbx_native_running *running = find(session, id);
+
+	if (running == NULL || running->files_pid != 0)
+		return sbx_fail(err, SBX_E_NOT_FOUND, "no command %u", id);
+	if (sbx_wire_signal(session->sock, id, signo) != 0)
+		return sbx_fail_sys(err, SBX_E_UNAVAILABLE, "talk to pid 1");
+	return 0;
+}
+
+int
 sbx_native_kill(struct sbx_session *session, uint32_t id, int *restarted, struct sbx_err *err)
 {
 	struct sbx_native_running *running = find(session, id);

@@ -204,6 +204,7 @@ const struct sbx_mech sbx_mech_native = {
 	.start = sbx_native_start,
 	.files = sbx_native_files,
 	.next = sbx_native_next,
+	.signal = sbx_native_signal,
 	.kill = sbx_native_kill,
 	.finish = sbx_native_finish,
 };

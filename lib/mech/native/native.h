@@ -130,6 +130,7 @@ int sbx_native_start(struct sbx_session *session, const struct sbx_mech_command 
 int sbx_native_files(struct sbx_session *session, const struct sbx_mech_files *files, uint32_t *id,
 	struct sbx_err *err);
 int sbx_native_next(struct sbx_session *session, struct sbx_mech_event *event);
+int sbx_native_signal(struct sbx_session *session, uint32_t id, int signo, struct sbx_err *err);
 int sbx_native_kill(struct sbx_session *session, uint32_t id, int *restarted, struct sbx_err *err);
 int sbx_native_finish(struct sbx_session *session, uint32_t id, struct sbx_mech_usage *usage,
 	struct sbx_err *err);

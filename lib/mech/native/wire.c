@@ -91,6 +91,18 @@ sbx_wire_tell(int sock, enum sbx_init_op op, uint32_t id)
 }
 
 int
+sbx_wire_signal(int sock, uint32_t id, int signo)
+{
+	struct sbx_init_request request = { .magic = SBX_INIT_MAGIC,
+		.version = SBX_INIT_VERSION,
+		.op = SBX_INIT_SIGNAL,
+		.id = id,
+		.flags = (uint32_t)signo };
+
+	return sbx_fd_send(sock, &request, sizeof(request), NULL, 0) < 0 ? -1 : 0;
+}
+
+int
 sbx_wire_event(const struct sbx_init_reply *reply, struct sbx_mech_event *event)
 {
 	static const char *const stages[SBX_STAGE_COUNT] = { "request", "clone", "setsid", "stdio",
