@@ -24,6 +24,8 @@ struct exec_options {
 	int raw, exit_code, stream;
 	int on_eof; /* enum exec_on_eof */
 	int release;
+	const char *get, *put, *ls, *authorize; /* one of them instead of a command */
+	int recursive;
 	const char *stdin_from; /* "-", FILE or "@TEXT"; NULL: nothing, or our own with raw */
 	const char *cwd;
 	struct sbx_opt_list env;
@@ -31,6 +33,8 @@ struct exec_options {
 	struct sbx_opt_common common;
 };
 extern const struct sbx_tool_about exec_about;
+/* Whether the workspace is asked for, and no command. */
+int exec_options_access(const struct exec_options *options);
 int exec_options_check(const struct exec_options *options, struct sbx_err *err)
 	__attribute__((warn_unused_result));
 
@@ -105,6 +109,7 @@ void exec_files_make(const struct sbx_request *request, const struct sbx_limits 
 struct exec_outcome;
 int exec_files_check(const struct sbx_files_want *want, const struct exec_outcome *outcome,
 	struct sbx_err *err) __attribute__((warn_unused_result));
+int exec_is_plain_text(const char *name, size_t length); /* UTF-8 without controls */
 int exec_files_answer(const struct sbx_request *request, struct exec_run *run, struct sbx_buf *line,
 	struct sbx_err *err) __attribute__((warn_unused_result));
 

@@ -122,16 +122,22 @@ exec_files_check(const struct sbx_files_want *want, const struct exec_outcome *o
 	return -1;
 }
 
-/* Text without controls, or base64 under the key with _b64. */
-static void
-put_name(struct sbx_json_out *out, const char *key, const char *key_b64, const char *name,
-	size_t length)
+int
+exec_is_plain_text(const char *name, size_t length)
 {
 	size_t i = 0;
 
 	while (i < length && (unsigned char)name[i] >= 0x20 && name[i] != 0x7f)
 		i++;
-	if (i == length && sbx_utf8_valid(name, length))
+	return i == length && sbx_utf8_valid(name, length);
+}
+
+/* Text without controls, or base64 under the key with _b64. */
+static void
+put_name(struct sbx_json_out *out, const char *key, const char *key_b64, const char *name,
+	size_t length)
+{
+	if (exec_is_plain_text(name, length))
 		sbx_json_out_string_n(out, key, name, length);
 	else
 		sbx_json_out_base64(out, key_b64, name, length);

@@ -14,6 +14,7 @@
 #include "base/loop.h"
 #include "data/excerpt.h"
 #include "mech/mech.h"
+#include "state/spool.h"
 
 struct exec_options;
 struct exec_plan;
@@ -65,6 +66,20 @@ int exec_feed_start(struct exec_feed *feed, struct sbx_loop *loop, int fd, struc
 void exec_feed_stop(struct exec_feed *feed); /* before its loop is freed */
 void exec_feed_close(struct exec_feed *feed);
 
+/* ---- spill.c: the whole of an output that is longer than what is kept of it */
+struct exec_spill {
+	const struct sbx_env *env; /* borrowed; NULL: nothing is spooled */
+	const char *kind; /* static */
+	uint64_t most_bytes, total_bytes; /* of this output, of the environment's spool */
+	uint64_t bytes; /* there */
+	int begun, fd; /* -1: none, or it could not be written */
+	char name[SBX_SPOOL_NAME_SIZE];
+};
+/* Bytes that come next, before the excerpt takes them. */
+void exec_spill_add(struct exec_spill *spill, const struct sbx_excerpt *excerpt, const char *bytes,
+	size_t length);
+void exec_spill_close(struct exec_spill *spill);
+
 /* ---- stream.c: one of the command's outputs, kept as an excerpt or passed on */
 struct exec_stream {
 	struct sbx_loop *loop; /* borrowed */
@@ -76,6 +91,7 @@ struct exec_stream {
 	int pass_on;
 	struct exec_outer outer; /* where to, with pass_on */
 	struct sbx_excerpt excerpt; /* without */
+	struct exec_spill spill;
 	void (*tap)(void *arg, const char *bytes, size_t length); /* sees what is kept, or NULL */
 	void *tap_arg;
 	int paused; /* nothing is read, until it drains */
@@ -83,6 +99,7 @@ struct exec_stream {
 	size_t chunk_at, chunk_end; /* read and not yet written out */
 	struct sbx_loop_io *reading, *writing;
 	struct sbx_err failure; /* of writing out; code SBX_OK: none */
+	int gone; /* our reader is, which is no failure */
 };
 /* pass_to: 1 or 2, or -1 to keep an excerpt of at most bound_bytes. */
 int exec_stream_open(struct exec_stream *stream, int pass_to, size_t bound_bytes,

@@ -100,7 +100,13 @@ exec_intake(const struct exec_options *options, char **operands, struct exec_req
 	if (options->stream && (operands[1] != NULL || strcmp(operands[0], "-") == 0))
 		return sbx_fail(err, SBX_E_USAGE,
 			"--stream: an environment's id is all it takes; commands come on stdin");
-	if (!options->stream && take_command(operands, request, err) < 0)
+	if (exec_options_access(options) && operands[1] != NULL)
+		return sbx_fail(err, SBX_E_USAGE,
+			"the workspace is asked for: no command goes with that");
+	if (exec_options_access(options) && options->put != NULL && strcmp(operands[0], "-") == 0)
+		return sbx_fail(err, SBX_E_USAGE,
+			"--put: standard input cannot be the env record and the file");
+	if (!options->stream && !exec_options_access(options) && take_command(operands, request, err) < 0)
 		return -1;
 	request->from_stdin = strcmp(operands[0], "-") == 0;
 	if (request->from_stdin)

@@ -2,6 +2,7 @@
  * sbx-exec(1): run commands in a live environment and say what became of each. The phases are the
  * calls below; each stage is a file of its own, and none is visited twice.
  */
+#include "access.h"
 #include "exec.h"
 
 #include <string.h>
@@ -81,6 +82,11 @@ work(struct exec *exec, int argc, char **argv, int64_t began_us, struct sbx_err 
 	if (exec_target_open(&exec->options, exec->request.env_id, &exec->target, err) < 0)
 		return -1;
 	/* serve */
+	if (exec_options_access(&exec->options)) {
+		if (exec_hold_open(&exec->hold, &exec->target, err) < 0)
+			return -1;
+		return exec_access(&exec->options, &exec->hold, &exec->run, &exec->plan, err);
+	}
 	if (!exec->options.stream)
 		return run_one(exec, began_us, err);
 	if (exec_hold_open(&exec->hold, &exec->target, err) < 0)

@@ -57,6 +57,31 @@ static const struct sbx_opt table[] = {
 		.kind = SBX_OPT_FLAG,
 		.offset = AT(release),
 		.help = "release the environment at our end, whatever that is" },
+	{ .name = "", .kind = SBX_OPT_HEAD, .help = "The workspace, instead of a command" },
+	{ .name = "get",
+		.kind = SBX_OPT_STRING,
+		.argument = "PATH",
+		.offset = AT(get),
+		.help = "a file's bytes to stdout" },
+	{ .name = "put",
+		.kind = SBX_OPT_STRING,
+		.argument = "PATH",
+		.offset = AT(put),
+		.help = "make or replace a file with what stdin holds, whole or not at all" },
+	{ .name = "ls",
+		.kind = SBX_OPT_STRING,
+		.argument = "PATH",
+		.offset = AT(ls),
+		.help = "list a directory (\"\": the workspace itself)" },
+	{ .name = "recursive",
+		.kind = SBX_OPT_FLAG,
+		.offset = AT(recursive),
+		.help = "with --ls: and all below it" },
+	{ .name = "authorize",
+		.kind = SBX_OPT_STRING,
+		.argument = "PATH",
+		.offset = AT(authorize),
+		.help = "say whether the path falls within the workspace; 77 if not" },
 	{ .name = "", .kind = SBX_OPT_HEAD, .help = "Many commands" },
 	{ .name = "stream",
 		.kind = SBX_OPT_FLAG,
@@ -76,6 +101,7 @@ static const char *const usage[] = {
 	"[options] ENV -- COMMAND [ARGUMENT...]",
 	"[options] - -- COMMAND [ARGUMENT...]",
 	"--stream [options] ENV",
+	"--get PATH | --put PATH | --ls PATH | --authorize PATH [options] ENV",
 	NULL,
 };
 
@@ -85,6 +111,34 @@ const struct sbx_tool_about exec_about = {
 	.table = table,
 	.common_offset = AT(common),
 };
+
+int
+exec_options_access(const struct exec_options *options)
+{
+	return options->get != NULL || options->put != NULL || options->ls != NULL ||
+		options->authorize != NULL;
+}
+
+/* One thing at a time, and what is said of it. */
+static int
+check_access(const struct exec_options *options, struct sbx_err *err)
+{
+	int count = (options->get != NULL) + (options->put != NULL) + (options->ls != NULL) +
+		(options->authorize != NULL) + options->stream;
+
+	if (count > 1)
+		return sbx_fail(err, SBX_E_USAGE,
+			"only one of --get, --put, --ls, --authorize and --stream");
+	if (options->recursive && options->ls == NULL)
+		return sbx_fail(err, SBX_E_USAGE, "--recursive is of --ls");
+	if (exec_options_access(options) &&
+		(options->raw || options->exit_code || options->stdin_from != NULL ||
+			options->cwd != NULL || options->env.count > 0 ||
+			options->output_bytes != 0))
+		return sbx_fail(err, SBX_E_USAGE,
+			"options of a command do not go with the workspace's");
+	return 0;
+}
 
 /* What a request says for itself. */
 static int
@@ -108,6 +162,10 @@ check_stream(const struct exec_options *options, struct sbx_err *err)
 int
 exec_options_check(const struct exec_options *options, struct sbx_err *err)
 {
+	if (check_access(options, err) < 0)
+		return -1;
+	if (options->on_eof != EXEC_ON_EOF_FINISH && !options->stream)
+		return sbx_fail(err, SBX_E_USAGE, "--on-eof is of --stream");
 	if (options->raw && options->output_bytes != 0)
 		return sbx_fail(err, SBX_E_USAGE,
 			"--output-bytes bounds a record, and --raw writes none");

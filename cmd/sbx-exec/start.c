@@ -32,7 +32,7 @@ exec_run_init(struct exec_run *run)
 	*run = (struct exec_run){ .ends = { -1, -1, -1 } };
 	run->feed.fd = run->feed.source.fd = -1;
 	for (int i = 0; i < 2; i++)
-		run->streams[i].fd = run->streams[i].outer.fd = -1;
+		run->streams[i].fd = run->streams[i].outer.fd = run->streams[i].spill.fd = -1;
 }
 
 int
@@ -44,6 +44,20 @@ exec_run_open(struct exec_run *run, const struct exec_plan *plan, int raw, struc
 			0)
 			return -1;
 	return 0;
+}
+
+static void
+spill(struct exec_run *run, const struct exec_target *target)
+{
+	static const char *const kinds[] = { "stdout", "stderr" };
+	const struct sbx_config *config = &target->tool.config;
+
+	for (int i = 0; i < 2 && config->spool_factor > 0; i++)
+		run->streams[i].spill = (struct exec_spill){ .env = &target->env,
+			.kind = kinds[i],
+			.most_bytes = run->plan->output_bytes * config->spool_factor,
+			.total_bytes = config->spool_bytes,
+			.fd = -1 };
 }
 
 /*
@@ -139,6 +153,7 @@ exec_run_start(struct exec_run *run, struct exec_hold *hold, const struct exec_w
 		return -1;
 	if (wish->files != NULL)
 		return begin(run, hold, start_files(run, hold, wish, &theirs, err), err);
+	spill(run, hold->target);
 	command.stdin_fd = theirs.fd[0];
 	command.stdout_fd = theirs.fd[1];
 	command.stderr_fd = theirs.fd[2];

@@ -68,6 +68,7 @@ give_up(struct exec_stream *stream, int sys)
 		sbx_fail_sys(&stream->failure, SBX_E_IO, "the command's output");
 		stream->failure.executed = SBX_EXECUTED_YES;
 	}
+	stream->gone = sys == EPIPE;
 	stream->chunk_at = stream->chunk_end = 0;
 	end_pipe(stream);
 }
@@ -124,6 +125,7 @@ take(struct exec_stream *stream)
 	if (stream->draining)
 		stream->left -= (size_t)n;
 	if (!stream->pass_on) {
+		exec_spill_add(&stream->spill, &stream->excerpt, stream->chunk, (size_t)n);
 		sbx_excerpt_add(&stream->excerpt, stream->chunk, (size_t)n);
 		if (stream->tap != NULL)
 			stream->tap(stream->tap_arg, stream->chunk, (size_t)n);
@@ -228,6 +230,7 @@ exec_stream_close(struct exec_stream *stream)
 {
 	exec_stream_stop(stream);
 	exec_outer_close(&stream->outer);
+	exec_spill_close(&stream->spill);
 	sbx_excerpt_done(&stream->excerpt);
 	free(stream->chunk);
 	stream->chunk = NULL;

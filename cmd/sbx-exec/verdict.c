@@ -170,6 +170,16 @@ answer_raw(const struct exec_run *run, const char *program, const struct sbx_res
 }
 
 static void
+finish_stream(struct exec_stream *stream, struct sbx_result_stream *result)
+{
+	sbx_excerpt_finish(&stream->excerpt, result);
+	if (stream->spill.bytes == 0)
+		return;
+	result->spool = stream->spill.name;
+	result->spooled = stream->spill.bytes;
+}
+
+static void
 judge(const struct exec_target *target, const struct exec_wish *wish, struct exec_run *run,
 	int64_t began_us, struct verdict *verdict)
 {
@@ -184,8 +194,8 @@ judge(const struct exec_target *target, const struct exec_wish *wish, struct exe
 	judge_end(&run->outcome, verdict);
 	judge_limit(target, run, result);
 	judge_cost(&run->outcome, began_us, result);
-	sbx_excerpt_finish(&run->streams[0].excerpt, &result->out);
-	sbx_excerpt_finish(&run->streams[1].excerpt, &result->err);
+	finish_stream(&run->streams[0], &result->out);
+	finish_stream(&run->streams[1], &result->err);
 }
 
 /* The command ran, whatever becomes of its record. */
@@ -251,8 +261,8 @@ exec_fail(const struct exec_options *options, const struct exec_request *request
 {
 	int status = sbx_code_exit(err->code);
 
-	if (options->raw)
-		sbx_log_err(err);
+	if (options->raw || options->get != NULL || options->ls != NULL)
+		sbx_log_err(err); /* stdout is not for records */
 	else if (request->upstream.length == 0)
 		status = sbx_tool_fail(err, NULL);
 	else if (sbx_tool_print(&request->upstream, NULL) < 0) /* who failed has said why */

@@ -13,6 +13,8 @@
 #include "data/cmd_env.h"
 #include "data/yaml_line.h"
 
+#define SPOOL_FACTOR_MAX 1024
+#define SPOOL_BYTES_MAX ((uint64_t)1 << 40)
 #define KIB ((uint64_t)1024)
 #define MIB (1024 * KIB)
 #define SECOND ((uint64_t)1000)
@@ -87,6 +89,8 @@ static const struct sbx_yaml_key keys[] = {
 	{ .key = "uids", .kind = SBX_YAML_MAP, .table = uid_keys },
 	{ ROW("user_ids", ENUM, config.user_ids), .names = sbx_user_ids_names },
 	{ ROW("output_bytes", SIZE, config.output_bytes), .max = SBX_CONFIG_OUTPUT_MAX },
+	{ ROW("spool_factor", U64, config.spool_factor), .max = SPOOL_FACTOR_MAX },
+	{ ROW("spool_bytes", SIZE, config.spool_bytes), .max = SPOOL_BYTES_MAX },
 	{ ROW("tmp_bytes", SIZE, config.tmp_bytes), TMP_RANGE },
 	{ ROW("lease", DURATION, config.lease_ms), LEASE_RANGE },
 	{ ROW("engine", STRING, config.engine), .min = 1, .max = PATH_MAX - 1 },
@@ -108,6 +112,8 @@ sbx_config_init(struct sbx_config *config)
 		.uid_first = 1880000000,
 		.uid_count = 65536,
 		.output_bytes = 64 * KIB,
+		.spool_factor = 16,
+		.spool_bytes = 64 * MIB,
 		.tmp_bytes = 64 * MIB,
 		.lease_ms = HOUR,
 		.engine = sbx_mem_dup("docker"),

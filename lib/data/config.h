@@ -49,6 +49,9 @@ struct sbx_config {
 	int user_ids; /* enum sbx_user_ids; of a plain user, default own */
 	/* Kept of each stream in a result; default 64 KiB, at most 256: a record holds two of them. */
 	uint64_t output_bytes;
+	/* Of an output that is longer, so many times that is spooled (default 16, 0: none), of all
+	 * outputs of an environment so many bytes (64 MiB). */
+	uint64_t spool_factor, spool_bytes;
 	uint64_t tmp_bytes; /* size of /tmp; default 64 MiB */
 	uint64_t lease_ms; /* of an environment without a lease from outside; default 1 h */
 	char *engine; /* command of the container engine, by PATH or absolute; default "docker" */

@@ -79,7 +79,7 @@ stream_out(struct sbx_json_out *out, const char *key, const struct sbx_result_st
 {
 	struct sbx_result_stream stream = shortened(whole, most);
 	uint64_t left_out = stream.bytes - stream.kept;
-	SBX_AUTO_BUF text = SBX_BUF_INIT(stream.kept + 128);
+	SBX_AUTO_BUF text = SBX_BUF_INIT(stream.kept + 192);
 
 	assert(stream.bytes >= stream.kept);
 	sbx_json_out_object(out, key);
@@ -90,14 +90,19 @@ stream_out(struct sbx_json_out *out, const char *key, const struct sbx_result_st
 		sbx_json_out_u64(out, "head_bytes", stream.head_length);
 		sbx_json_out_u64(out, "left_out", left_out);
 	}
+	if (left_out > 0 && stream.spool != NULL) {
+		sbx_json_out_string(out, "spool", stream.spool);
+		sbx_json_out_u64(out, "spooled", stream.spooled);
+	}
 	if (stream.tail == NULL) {
 		sbx_json_out_bytes(out, stream.head, stream.head_length);
 	} else {
 		(void)sbx_buf_add(&text, stream.head, stream.head_length);
 		if (sbx_utf8_valid(stream.head, stream.head_length) &&
 			sbx_utf8_valid(stream.tail, stream.tail_length))
-			(void)sbx_buf_printf(&text, "\n[... %" PRIu64 " bytes left out ...]\n",
-				left_out);
+			(void)sbx_buf_printf(&text, "\n[... %" PRIu64 " bytes left out%s%s ...]\n",
+				left_out, stream.spool != NULL ? ", spooled as " : "",
+				stream.spool != NULL ? stream.spool : "");
 		(void)sbx_buf_add(&text, stream.tail, stream.tail_length);
 		sbx_json_out_bytes(out, sbx_buf_str(&text), text.length);
 	}

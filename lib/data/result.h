@@ -29,6 +29,8 @@ struct sbx_result_stream {
 	uint64_t kept; /* of them in head and tail */
 	const char *head, *tail; /* borrowed; tail NULL when nothing was left out */
 	size_t head_length, tail_length;
+	const char *spool; /* name of the file in env/<id>/spool that has more of it; NULL: none */
+	uint64_t spooled; /* its first bytes that are there */
 };
 
 /*
@@ -61,8 +63,9 @@ struct sbx_result {
 
 /*
  * The record as one line of at most 1 MiB. Streams are {bytes, kept, truncated, head_bytes, left_out,
- * text | base64}, the two before the last only where something was left out. Text is cut only at code
- * points and has the marker "\n[... N bytes left out ...]\n" between head and tail; base64 has none.
+ * spool, spooled, text | base64}, the four before the last only where something was left out, and spool
+ * only where it is spooled. Text is cut only at code
+ * points and has the marker "\n[... N bytes left out ...]\n" between head and tail ("left out, spooled as NAME"); base64 has none.
  * Streams that would not fit are cut further, argv is echoed up to 16 KiB. -1 with SBX_E_TOO_LARGE
  * if it cannot be made to fit.
  */

@@ -1,0 +1,240 @@
+/*
+ * One operation on the workspace from the command line: bytes to our stdout or from our stdin, a
+ * listing, or a judgement of a path. It is the same operation as in a stream of requests, by the
+ * same walk.
+ */
+#include "access.h"
+
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+
+#include "base/scoped.h"
+#include "data/errors.h"
+#include "data/json.h"
+#include "data/json_out.h"
+#include "mech/channel.h"
+
+#define UNREAD_MAX ((size_t)1024 * 1024)
+
+struct access {
+	const struct exec_options *options;
+	struct exec_hold *hold;
+	struct exec_run *run;
+	struct sbx_mech_files files;
+	struct exec_writer writer; /* of a listing */
+	struct listing listing;
+	int over;
+};
+
+/* The loop goes on while lines of a listing wait for our reader. */
+static void
+end_loop(const struct access *access)
+{
+	if (access->over && (access->writer.queue.length == 0 || access->hold->signal != 0))
+		sbx_loop_stop(access->hold->loop);
+}
+
+static void
+on_over(void *arg)
+{
+	struct access *access = arg;
+
+	access->over = 1;
+	end_loop(access);
+}
+
+static void
+on_writer(void *arg)
+{
+	struct access *access = arg;
+	struct exec_stream *stream = &access->run->streams[0];
+
+	exec_stream_pause(stream,
+		access->writer.queue.length > (stream->paused ? 0 : UNREAD_MAX));
+	end_loop(access);
+}
+
+/* What is asked of the mechanism. */
+static void
+spell(struct access *access)
+{
+	const struct exec_options *options = access->options;
+	struct sbx_files_want *want = &access->files.want;
+
+	access->files.in_fd = access->files.out_fd = -1;
+	*want = (struct sbx_files_want){
+		.op = SBX_FILES_STAT, .mode = SBX_FILES_MODE_KEPT, .uid = -1, .gid = -1
+	};
+	if (options->get != NULL) {
+		want->op = SBX_FILES_READ;
+		want->path = options->get;
+		want->limit = INT64_MAX;
+	} else if (options->put != NULL) {
+		want->op = SBX_FILES_WRITE;
+		want->path = options->put;
+		want->limit = access->hold->target->record.limits.workspace_bytes;
+	} else if (options->ls != NULL) {
+		want->op = SBX_FILES_LIST;
+		want->path = options->ls;
+		want->flags = options->recursive ? SBX_FILES_RECURSIVE : 0;
+		want->limit = INT64_MAX;
+	} else {
+		size_t inside = strlen(SBX_CHAN_WORKSPACE);
+
+		want->path = options->authorize;
+		/* As the code inside names it. */
+		if (strncmp(want->path, SBX_CHAN_WORKSPACE, inside) == 0 &&
+			(want->path[inside] == '/' || want->path[inside] == '\0'))
+			want->path += inside + (want->path[inside] == '/');
+	}
+}
+
+/* Our own side of its bytes. */
+static int
+connect_ends(struct access *access, const struct exec_plan *plan, struct sbx_err *err)
+{
+	struct exec_run *run = access->run;
+	struct exec_stream *stream = &run->streams[0];
+
+	if (exec_run_open(run, plan, access->options->get != NULL, err) < 0)
+		return -1;
+	if (access->options->put != NULL)
+		return exec_feed_open_stdin(&run->feed, 1, err);
+	if (access->options->ls == NULL)
+		return 0;
+	if (exec_writer_open(&access->writer, access->hold->loop, on_writer, access, err) < 0)
+		return -1;
+	listing_open(&access->listing, &access->writer);
+	stream->tap = listing_bytes;
+	stream->tap_arg = &access->listing;
+	return 0;
+}
+
+/* Within the workspace, whether it exists or not; a link is neither followed nor an answer. */
+static int
+judge(struct access *access, const char **reason, struct sbx_err *err)
+{
+	const struct exec_outcome *outcome = &access->run->outcome;
+	struct sbx_files_entry entry = { 0 };
+	struct sbx_result_stream got;
+	struct sbx_err why = { 0 };
+	int code = WIFEXITED(outcome->status) ? WEXITSTATUS(outcome->status) : SBX_FILES_IO;
+
+	*reason = NULL;
+	if (exec_files_check(&access->files.want, outcome, &why) == 0) {
+		sbx_excerpt_finish(&access->run->streams[0].excerpt, &got);
+		if (got.head_length == sizeof(entry))
+			memcpy(&entry, got.head, sizeof(entry));
+		if (S_ISLNK(entry.mode))
+			*reason = "symlink";
+		return 0;
+	}
+	if (why.code == SBX_E_DENIED && code == SBX_FILES_SYMLINK)
+		*reason = "symlink";
+	else if (why.code == SBX_E_DENIED && code == SBX_FILES_OUTSIDE)
+		*reason = "outside";
+	else if (why.code == SBX_E_IO || why.code == SBX_E_UNAVAILABLE ||
+		why.code == SBX_E_TIMEOUT || why.code == SBX_E_CANCELLED) {
+		*err = why;
+		return -1;
+	}
+	return 0;
+}
+
+static void
+put_path(struct sbx_json_out *out, const char *path)
+{
+	if (exec_is_plain_text(path, strlen(path)))
+		sbx_json_out_string(out, "path", path);
+	else
+		sbx_json_out_base64(out, "path_b64", path, strlen(path));
+}
+
+/* {"type": ..., "env": ..., "path": ...} and, of a judgement, what it is. */
+static int
+print(const struct access *access, const char *type, const char *path, const char *reason,
+	struct sbx_err *err)
+{
+	SBX_AUTO_BUF line = SBX_BUF_INIT(SBX_JSON_LINE_MAX);
+	struct sbx_json_out out;
+
+	sbx_json_out_init(&out, &line);
+	sbx_json_out_object(&out, NULL);
+	sbx_json_out_string(&out, "type", type);
+	sbx_json_out_string(&out, "env", access->hold->target->record.id);
+	put_path(&out, path);
+	if (access->options->authorize != NULL) {
+		sbx_json_out_bool(&out, "allowed", reason == NULL);
+		sbx_json_out_string(&out, "reason", reason);
+	}
+	sbx_json_out_end(&out);
+	if (sbx_json_out_line(&out, type, err) < 0)
+		return -1;
+	return sbx_tool_print(&line, err);
+}
+
+static int
+answer(struct access *access, struct sbx_err *err)
+{
+	const struct exec_options *options = access->options;
+	const struct exec_stream *stream = &access->run->streams[0];
+	const char *reason;
+
+	if (options->authorize != NULL) {
+		if (judge(access, &reason, err) < 0 ||
+			print(access, "authorization", options->authorize, reason, err) < 0)
+			return -1;
+		return reason == NULL ? SBX_EXIT_OK : SBX_EXIT_DENIED;
+	}
+	if (stream->gone || access->writer.failure.sys == EPIPE)
+		return SBX_EXIT_OK; /* who read us has enough */
+	if (stream->failure.code != SBX_OK || access->writer.failure.code != SBX_OK) {
+		*err = stream->failure.code != SBX_OK ? stream->failure : access->writer.failure;
+		return -1;
+	}
+	if (exec_files_check(&access->files.want, &access->run->outcome, err) < 0)
+		return -1;
+	if (access->listing.broken)
+		return sbx_fail(err, SBX_E_IO, "the workspace's reader sent no listing");
+	return options->put != NULL ? print(access, "ok", options->put, NULL, err) : SBX_EXIT_OK;
+}
+
+static int
+work(struct access *access, struct exec_plan *plan, struct sbx_err *err)
+{
+	char *no_variables[] = { NULL };
+	struct exec_wish wish = { .files = &access->files,
+		.env = no_variables,
+		.timeout_ms = access->options->timeout_ms,
+		.output_bytes = sizeof(struct sbx_files_entry),
+		.timeout_name = "--timeout" };
+
+	spell(access);
+	if (exec_plan_make(&wish, access->hold->target, no_variables, plan, err) < 0 ||
+		connect_ends(access, plan, err) < 0 ||
+		exec_run_start(access->run, access->hold, &wish, on_over, access, err) < 0 ||
+		sbx_loop_run(access->hold->loop, err) < 0)
+		return -1;
+	if (access->hold->signal != 0)
+		return SBX_EXIT_OK; /* it is died of */
+	if (access->run->failure.code != SBX_OK) {
+		*err = access->run->failure;
+		return -1;
+	}
+	return answer(access, err);
+}
+
+int
+exec_access(const struct exec_options *options, struct exec_hold *hold, struct exec_run *run,
+	struct exec_plan *plan, struct sbx_err *err)
+{
+	struct access access = { .options = options, .hold = hold, .run = run };
+	int status = work(&access, plan, err);
+
+	/* Before its loop is gone, and what it taps. */
+	exec_run_close(run);
+	exec_writer_close(&access.writer);
+	listing_close(&access.listing);
+	return status;
+}
