@@ -27,7 +27,8 @@ enter(struct serve *serve, const struct sbx_request *request)
 		.cwd = request->cwd,
 		.timeout_ms = request->timeout_ms,
 		.output_bytes = request->output_bytes,
-		.timeout_name = "request.timeout_ms" };
+		.timeout_name = "request.timeout_ms",
+		.background = request->background };
 	exec_run_init(&command->run);
 	if (request->op != SBX_REQUEST_EXEC) {
 		exec_files_make(&command->request, &serve->hold->target->record.limits,

@@ -26,6 +26,8 @@ struct exec_options {
 	int release;
 	const char *get, *put, *ls, *authorize; /* one of them instead of a command */
 	int recursive;
+	int background, list_background;
+	const char *end_background;
 	const char *stdin_from; /* "-", FILE or "@TEXT"; NULL: nothing, or our own with raw */
 	const char *cwd;
 	struct sbx_opt_list env;
@@ -35,6 +37,8 @@ struct exec_options {
 extern const struct sbx_tool_about exec_about;
 /* Whether the workspace is asked for, and no command. */
 int exec_options_access(const struct exec_options *options);
+/* Or what background commands left. */
+int exec_options_background(const struct exec_options *options);
 int exec_options_check(const struct exec_options *options, struct sbx_err *err)
 	__attribute__((warn_unused_result));
 
@@ -64,6 +68,7 @@ int exec_target_open(const struct exec_options *options, const char *env_id,
 void exec_target_close(struct exec_target *target); /* a zeroed one is fine */
 
 struct exec_run;
+struct exec_hold;
 
 /* ---- plan.c: command x environment x configuration; touches nothing */
 struct exec_wish { /* a command as it was asked for, by options or by a request; all borrowed */
@@ -74,6 +79,7 @@ struct exec_wish { /* a command as it was asked for, by options or by a request;
 	const char *cwd; /* NULL: the workspace */
 	uint64_t timeout_ms, output_bytes; /* 0: not given */
 	const char *timeout_name; /* what errors call it */
+	int background;
 };
 struct exec_plan {
 	uint64_t limit_ms; /* the command is ended after that */
@@ -98,6 +104,18 @@ int exec_answer(const struct exec_options *options, const struct exec_target *ta
 int exec_fail(const struct exec_options *options, const struct exec_request *request,
 	const struct sbx_err *err);
 
+/* ---- background.c: what background commands left */
+int exec_background_parse(const char *name, const char *what, int *number, struct sbx_err *err)
+	__attribute__((warn_unused_result)); /* "b0" */
+/* One record of all of them. */
+int exec_background_list(struct exec_hold *hold, const char *id, struct sbx_buf *line,
+	struct sbx_err *err) __attribute__((warn_unused_result));
+int exec_background_end(struct exec_hold *hold, int number, struct sbx_err *err)
+	__attribute__((warn_unused_result));
+/* What the options ask for: 0 and a record, or -1. */
+int exec_background(const struct exec_options *options, struct exec_hold *hold, struct sbx_err *err)
+	__attribute__((warn_unused_result));
+
 /* ---- files.c: workspace access: what is asked of the mechanism, and its answer as one line */
 struct exec_files {
 	struct sbx_mech_files files;
@@ -114,7 +132,6 @@ int exec_files_answer(const struct sbx_request *request, struct exec_run *run, s
 	struct sbx_err *err) __attribute__((warn_unused_result));
 
 /* ---- serve.c: requests until the end of stdin: the exit status, or -1 with err */
-struct exec_hold;
 int exec_serve(const struct exec_options *options, struct exec_hold *hold, struct sbx_err *err)
 	__attribute__((warn_unused_result));
 

@@ -93,6 +93,8 @@ int
 exec_intake(const struct exec_options *options, char **operands, struct exec_request *request,
 	struct sbx_err *err)
 {
+	int no_command = exec_options_access(options) || exec_options_background(options);
+
 	if (exec_options_check(options, err) < 0)
 		return -1;
 	if (operands[0] == NULL)
@@ -100,13 +102,13 @@ exec_intake(const struct exec_options *options, char **operands, struct exec_req
 	if (options->stream && (operands[1] != NULL || strcmp(operands[0], "-") == 0))
 		return sbx_fail(err, SBX_E_USAGE,
 			"--stream: an environment's id is all it takes; commands come on stdin");
-	if (exec_options_access(options) && operands[1] != NULL)
-		return sbx_fail(err, SBX_E_USAGE,
-			"the workspace is asked for: no command goes with that");
+	if (no_command && operands[1] != NULL)
+		return sbx_fail(err, SBX_E_USAGE, "\"%.64s\": no command goes with these options",
+			operands[1]);
 	if (exec_options_access(options) && options->put != NULL && strcmp(operands[0], "-") == 0)
 		return sbx_fail(err, SBX_E_USAGE,
 			"--put: standard input cannot be the env record and the file");
-	if (!options->stream && !exec_options_access(options) && take_command(operands, request, err) < 0)
+	if (!options->stream && !no_command && take_command(operands, request, err) < 0)
 		return -1;
 	request->from_stdin = strcmp(operands[0], "-") == 0;
 	if (request->from_stdin)

@@ -43,7 +43,8 @@ run_one(struct exec *exec, int64_t began_us, struct sbx_err *err)
 		.cwd = exec->options.cwd,
 		.timeout_ms = exec->options.timeout_ms,
 		.output_bytes = exec->options.output_bytes,
-		.timeout_name = "--timeout" };
+		.timeout_name = "--timeout",
+		.background = exec->options.background };
 	struct exec_run *run = &exec->run;
 
 	/* The list is of const strings and the wish's is shaped like execve's. */
@@ -82,15 +83,14 @@ work(struct exec *exec, int argc, char **argv, int64_t began_us, struct sbx_err 
 	if (exec_target_open(&exec->options, exec->request.env_id, &exec->target, err) < 0)
 		return -1;
 	/* serve */
-	if (exec_options_access(&exec->options)) {
-		if (exec_hold_open(&exec->hold, &exec->target, err) < 0)
-			return -1;
-		return exec_access(&exec->options, &exec->hold, &exec->run, &exec->plan, err);
-	}
-	if (!exec->options.stream)
+	if (exec->request.argv != NULL)
 		return run_one(exec, began_us, err);
 	if (exec_hold_open(&exec->hold, &exec->target, err) < 0)
 		return -1;
+	if (exec_options_access(&exec->options))
+		return exec_access(&exec->options, &exec->hold, &exec->run, &exec->plan, err);
+	if (exec_options_background(&exec->options))
+		return exec_background(&exec->options, &exec->hold, err);
 	return exec_serve(&exec->options, &exec->hold, err);
 }
 

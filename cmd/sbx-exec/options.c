@@ -37,6 +37,10 @@ static const struct sbx_opt table[] = {
 		.argument = "NAME=VALUE",
 		.offset = AT(env),
 		.help = "set a variable; may be repeated" },
+	{ .name = "background",
+		.kind = SBX_OPT_FLAG,
+		.offset = AT(background),
+		.help = "what it starts may outlive it, frozen while no command runs" },
 	{ .name = "", .kind = SBX_OPT_HEAD, .help = "The answer" },
 	{ .name = "output-bytes",
 		.kind = SBX_OPT_SIZE,
@@ -82,6 +86,16 @@ static const struct sbx_opt table[] = {
 		.argument = "PATH",
 		.offset = AT(authorize),
 		.help = "say whether the path falls within the workspace; 77 if not" },
+	{ .name = "", .kind = SBX_OPT_HEAD, .help = "What background commands left" },
+	{ .name = "list-background",
+		.kind = SBX_OPT_FLAG,
+		.offset = AT(list_background),
+		.help = "tell it" },
+	{ .name = "end-background",
+		.kind = SBX_OPT_STRING,
+		.argument = "NAME",
+		.offset = AT(end_background),
+		.help = "end one (b0), and tell the others" },
 	{ .name = "", .kind = SBX_OPT_HEAD, .help = "Many commands" },
 	{ .name = "stream",
 		.kind = SBX_OPT_FLAG,
@@ -102,6 +116,7 @@ static const char *const usage[] = {
 	"[options] - -- COMMAND [ARGUMENT...]",
 	"--stream [options] ENV",
 	"--get PATH | --put PATH | --ls PATH | --authorize PATH [options] ENV",
+	"--list-background | --end-background NAME [options] ENV",
 	NULL,
 };
 
@@ -119,24 +134,31 @@ exec_options_access(const struct exec_options *options)
 		options->authorize != NULL;
 }
 
+int
+exec_options_background(const struct exec_options *options)
+{
+	return options->list_background || options->end_background != NULL;
+}
+
 /* One thing at a time, and what is said of it. */
 static int
 check_access(const struct exec_options *options, struct sbx_err *err)
 {
 	int count = (options->get != NULL) + (options->put != NULL) + (options->ls != NULL) +
-		(options->authorize != NULL) + options->stream;
+		(options->authorize != NULL) + options->stream + options->list_background +
+		(options->end_background != NULL);
 
 	if (count > 1)
 		return sbx_fail(err, SBX_E_USAGE,
-			"only one of --get, --put, --ls, --authorize and --stream");
+			"only one of --get, --put, --ls, --authorize, --stream and the like");
 	if (options->recursive && options->ls == NULL)
 		return sbx_fail(err, SBX_E_USAGE, "--recursive is of --ls");
-	if (exec_options_access(options) &&
+	if ((exec_options_access(options) || exec_options_background(options)) &&
 		(options->raw || options->exit_code || options->stdin_from != NULL ||
 			options->cwd != NULL || options->env.count > 0 ||
-			options->output_bytes != 0))
+			options->output_bytes != 0 || options->background))
 		return sbx_fail(err, SBX_E_USAGE,
-			"options of a command do not go with the workspace's");
+			"options of a command do not go with what is no command");
 	return 0;
 }
 
@@ -150,7 +172,8 @@ check_stream(const struct exec_options *options, struct sbx_err *err)
 	} others[] = { { "raw", options->raw }, { "exit-code", options->exit_code },
 		{ "stdin", options->stdin_from != NULL }, { "cwd", options->cwd != NULL },
 		{ "env", options->env.count > 0 }, { "timeout", options->timeout_ms != 0 },
-		{ "output-bytes", options->output_bytes != 0 } };
+		{ "output-bytes", options->output_bytes != 0 },
+		{ "background", options->background } };
 
 	for (size_t i = 0; i < sizeof(others) / sizeof(others[0]); i++)
 		if (others[i].given)

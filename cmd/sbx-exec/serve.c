@@ -118,6 +118,31 @@ send_signal(struct serve *serve, const struct sbx_request *request)
 		serve_done(serve, "ok", request->id);
 }
 
+static void
+tell_background(struct serve *serve, const struct sbx_request *request)
+{
+	SBX_AUTO_BUF line = SBX_BUF_INIT(SBX_JSON_LINE_MAX);
+	struct sbx_err err = { 0 };
+
+	if (exec_background_list(serve->hold, request->id, &line, &err) < 0)
+		serve_error(serve, request->id, &err);
+	else
+		exec_writer_put(&serve->writer, &line);
+}
+
+static void
+end_background(struct serve *serve, const struct sbx_request *request)
+{
+	struct sbx_err err = { 0 };
+	int number;
+
+	if (exec_background_parse(request->name, "request.background", &number, &err) < 0 ||
+		exec_background_end(serve->hold, number, &err) < 0)
+		serve_error(serve, request->id, &err);
+	else
+		serve_done(serve, "ok", request->id);
+}
+
 /* Takes over the request. */
 static void
 give(struct serve *serve, struct sbx_request *request)
@@ -170,6 +195,12 @@ take_request(struct serve *serve, const char *line, size_t length)
 		break;
 	case SBX_REQUEST_CANCEL:
 		cancel(serve, &request);
+		break;
+	case SBX_REQUEST_BACKGROUND:
+		tell_background(serve, &request);
+		break;
+	case SBX_REQUEST_END_BACKGROUND:
+		end_background(serve, &request);
 		break;
 	case SBX_REQUEST_PING:
 		serve_done(serve, "pong", request.id);

@@ -142,6 +142,7 @@ exec_run_start(struct exec_run *run, struct exec_hold *hold, const struct exec_w
 		.argv = wish->argv,
 		.envp = run->plan->variables.items,
 		.cwd = wish->cwd,
+		.background = wish->background,
 	};
 
 	run->hold = hold;
@@ -153,6 +154,9 @@ exec_run_start(struct exec_run *run, struct exec_hold *hold, const struct exec_w
 		return -1;
 	if (wish->files != NULL)
 		return begin(run, hold, start_files(run, hold, wish, &theirs, err), err);
+	if (wish->background && mech->background == NULL)
+		return sbx_fail(err, SBX_E_UNAVAILABLE,
+			"mechanism %s keeps no process beyond its command", mech->name);
 	spill(run, hold->target);
 	command.stdin_fd = theirs.fd[0];
 	command.stdout_fd = theirs.fd[1];

@@ -24,6 +24,7 @@ struct verdict {
 	struct sbx_result result;
 	const char *enforced[SBX_ENV_LAYERS_MAX + 1];
 	char error[128];
+	char background[16];
 };
 
 /* As a shell says why a program did not start. */
@@ -194,6 +195,11 @@ judge(const struct exec_target *target, const struct exec_wish *wish, struct exe
 	judge_end(&run->outcome, verdict);
 	judge_limit(target, run, result);
 	judge_cost(&run->outcome, began_us, result);
+	if (wish->background)
+		result->background = verdict->background;
+	if (run->outcome.usage.stays)
+		snprintf(verdict->background, sizeof(verdict->background), "b%d",
+			run->outcome.usage.background);
 	finish_stream(&run->streams[0], &result->out);
 	finish_stream(&run->streams[1], &result->err);
 }

@@ -274,6 +274,8 @@ read_rest(struct sbx_request_reading *reading, struct sbx_err *err)
 			read_signal(reading->signal, request, err);
 	case SBX_REQUEST_CANCEL:
 		return read_id(reading->target, "request.target", &request->target, err);
+	case SBX_REQUEST_BACKGROUND:
+	case SBX_REQUEST_END_BACKGROUND:
 	case SBX_REQUEST_PING:
 	case SBX_REQUEST_OPS:
 		break;
@@ -336,6 +338,7 @@ sbx_request_done(struct sbx_request *request)
 	sbx_buf_done(&request->input);
 	free(request->path);
 	free(request->to);
+	free(request->name);
 	free(request->target);
 	memset(request, 0, sizeof(*request));
 }

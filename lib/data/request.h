@@ -26,6 +26,8 @@ enum sbx_request_op {
 	SBX_REQUEST_STDIN,
 	SBX_REQUEST_SIGNAL,
 	SBX_REQUEST_CANCEL,
+	SBX_REQUEST_BACKGROUND,
+	SBX_REQUEST_END_BACKGROUND,
 	SBX_REQUEST_PING,
 	SBX_REQUEST_OPS
 };
@@ -42,6 +44,8 @@ struct sbx_request {
 	struct sbx_buf input; /* EXEC: its standard input; WRITE: the bytes; STDIN: more of either */
 	int input_open; /* EXEC, WRITE: STDIN brings more */
 	int input_end; /* STDIN: and that was all */
+	int background; /* EXEC: what it starts may outlive it */
+	char *name; /* END_BACKGROUND */
 	int stream; /* EXEC: its outputs, READ: its bytes are told as they come */
 	uint64_t timeout_ms, output_bytes; /* EXEC; 0: not given */
 	char *path; /* READ to REMOVE: beneath the workspace; "" is the workspace */

@@ -13,7 +13,7 @@
 #define END { .key = NULL }
 
 const char *const sbx_request_ops[] = { "exec", "read", "stat", "list", "measure", "write", "mkdir",
-	"rename", "remove", "stdin", "signal", "cancel", "ping", "changes", NULL };
+	"rename", "remove", "stdin", "signal", "cancel", "background", "end_background", "ping", "changes", NULL };
 
 static const struct sbx_json_field exec_fields[] = { EVERY,
 	{ ROW("argv", VALUE, argv), .required = 1 },
@@ -21,7 +21,8 @@ static const struct sbx_json_field exec_fields[] = { EVERY,
 	{ ROW("stdin", VALUE, input) }, { ROW("stdin_open", BOOL, request.input_open) },
 	{ ROW("timeout_ms", U64, request.timeout_ms), .umin = 1, .umax = TIMEOUT_MAX },
 	{ ROW("output_bytes", U64, request.output_bytes), .umin = 1, .umax = OUTPUT_MAX },
-	{ ROW("stream", BOOL, request.stream) }, END };
+	{ ROW("stream", BOOL, request.stream) }, { ROW("background", BOOL, request.background) },
+	END };
 static const struct sbx_json_field read_fields[] = { EVERY,
 	{ ROW("path", VALUE, path), .required = 1 },
 	{ ROW("offset", U64, request.offset), .umax = INT64_MAX },
@@ -54,6 +55,8 @@ static const struct sbx_json_field signal_fields[] = { EVERY,
 	{ ROW("signal", VALUE, signal), .required = 1 }, END };
 static const struct sbx_json_field cancel_fields[] = { EVERY,
 	{ ROW("target", VALUE, target), .required = 1 }, END };
+static const struct sbx_json_field end_background_fields[] = { EVERY,
+	{ ROW("background", STRING, request.name), .required = 1, .umin = 1, .umax = 16 }, END };
 static const struct sbx_json_field ping_fields[] = { EVERY, END };
 
 const struct sbx_json_field *const sbx_request_fields[SBX_REQUEST_OPS] = {
@@ -69,5 +72,7 @@ const struct sbx_json_field *const sbx_request_fields[SBX_REQUEST_OPS] = {
 	[SBX_REQUEST_STDIN] = stdin_fields,
 	[SBX_REQUEST_SIGNAL] = signal_fields,
 	[SBX_REQUEST_CANCEL] = cancel_fields,
+	[SBX_REQUEST_BACKGROUND] = ping_fields,
+	[SBX_REQUEST_END_BACKGROUND] = end_background_fields,
 	[SBX_REQUEST_PING] = ping_fields,
 };

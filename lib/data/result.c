@@ -171,6 +171,9 @@ account_out(struct sbx_json_out *out, const struct sbx_result *result)
 		sbx_json_out_end(out);
 	}
 	sbx_json_out_bool(out, "pipes_held", result->pipes_held);
+	if (result->background != NULL)
+		sbx_json_out_string(out, "background",
+			result->background[0] != '\0' ? result->background : NULL);
 	sbx_json_out_u64(out, "killed", result->killed);
 	sbx_json_out_bool(out, "restarted", result->restarted);
 	sbx_json_out_array(out, "enforced");

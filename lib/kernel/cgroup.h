@@ -159,6 +159,27 @@ int sbx_cgroup_usage(const struct sbx_cgroup *cg, struct sbx_cgroup_command *com
 int sbx_cgroup_oom_watch(const struct sbx_cgroup *cg, const struct sbx_cgroup_command *command,
 	struct sbx_err *err) __attribute__((warn_unused_result));
 
+/*
+ * Commands whose processes outlive them: groups of their own beside the pool, told by a number. claim()
+ * as above, SBX_E_BUSY when there are 64; release() of one leaves what runs in it.
+ */
+#define SBX_CGROUP_BACKGROUND_MAX 64
+int sbx_cgroup_background_claim(const struct sbx_cgroup *cg, uid_t owner,
+	struct sbx_cgroup_command *command, struct sbx_err *err) __attribute__((warn_unused_result));
+void sbx_cgroup_background_release(const struct sbx_cgroup *cg, struct sbx_cgroup_command *command);
+/* The numbers of those that have processes, in their order; empty ones go. Count, -1 with errno. */
+int sbx_cgroup_background_list(const struct sbx_cgroup *cg, int numbers[SBX_CGROUP_BACKGROUND_MAX]);
+/* All of them at once; -1 if one could not be. */
+int sbx_cgroup_background_freeze(const struct sbx_cgroup *cg, int frozen);
+struct sbx_cgroup_background {
+	uint64_t processes, cpu_us;
+};
+int sbx_cgroup_background_look(const struct sbx_cgroup *cg, int number,
+	struct sbx_cgroup_background *figures); /* -1 with errno: gone */
+/* Waits until they are gone: SBX_E_NOT_FOUND, SBX_E_BUSY. */
+int sbx_cgroup_background_kill(const struct sbx_cgroup *cg, int number, struct sbx_err *err)
+	__attribute__((warn_unused_result));
+
 /* Memory in use, tasks, and CPU of the whole environment now; for lists. */
 struct sbx_cgroup_totals {
 	uint64_t memory_bytes, pids, cpu_us;

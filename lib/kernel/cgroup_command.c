@@ -142,14 +142,28 @@ fill_command(const struct sbx_cgroup *cg, struct sbx_cgroup_command *command, st
 	return 0;
 }
 
+void
+sbx_cgroup_command_init(struct sbx_cgroup_command *command, uid_t owner)
+{
+	*command = nothing;
+	command->others = others(owner);
+}
+
+int
+sbx_cgroup_command_fill(const struct sbx_cgroup *cg, struct sbx_cgroup_command *command,
+	uid_t owner, struct sbx_err *err)
+{
+	return set_up_group(cg, command->dir_fd, owner, err) < 0 ? -1 :
+								   fill_command(cg, command, err);
+}
+
 int
 sbx_cgroup_claim(const struct sbx_cgroup *cg, uid_t owner, struct sbx_cgroup_command *command,
 	struct sbx_err *err)
 {
 	int got = 0;
 
-	*command = nothing;
-	command->others = others(owner);
+	sbx_cgroup_command_init(command, owner);
 	if (cg->unified_fd < 0) {
 		sbx_fail(err, SBX_E_UNAVAILABLE, "cgroup: no v2 tree here for groups of commands");
 		return sbx_fail_hint(err, "mount cgroup2, e.g. on /sys/fs/cgroup/unified");

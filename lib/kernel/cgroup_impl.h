@@ -100,6 +100,11 @@ int sbx_cgroup_is_foreign(uid_t owner); /* a plain user's subordinate uid */
 int sbx_cgroup_open_group(const struct sbx_cgroup *cg, int number, int make)
 	__attribute__((warn_unused_result));
 
+void sbx_cgroup_command_init(struct sbx_cgroup_command *command, uid_t owner);
+/* Of a fresh directory that we locked: set up, its counters opened. */
+int sbx_cgroup_command_fill(const struct sbx_cgroup *cg, struct sbx_cgroup_command *command,
+	uid_t owner, struct sbx_err *err) __attribute__((warn_unused_result));
+
 /* cgroup_usage.c: the two steps of a claim that make its figures comparable. */
 int sbx_cgroup_rebase(const struct sbx_cgroup *cg, struct sbx_cgroup_command *command);
 int sbx_cgroup_open_counters(const struct sbx_cgroup *cg, struct sbx_cgroup_command *command)

@@ -44,7 +44,15 @@ struct sbx_mech_command {
 	char *const *envp;
 	const char *cwd; /* inside; NULL: the workspace */
 	int stdin_fd, stdout_fd, stderr_fd;
+	int background; /* what it starts may outlive it: SBX_E_UNAVAILABLE where it cannot */
 };
+
+/* What a background command left. */
+struct sbx_mech_background {
+	int number;
+	uint64_t processes, cpu_us;
+};
+#define SBX_MECH_BACKGROUND_MAX 64
 
 /* Workspace access, as state/workspace.h has it; the owner is the mechanism's to say. Borrowed; the
  * descriptors are duplicated. */
@@ -76,6 +84,8 @@ struct sbx_mech_usage {
 	int exact; /* of this command alone */
 	int has_memory; /* peak_memory_bytes means something */
 	int left_over; /* descendants were still running and were killed */
+	int stays; /* of a background command they were not: what they are is `background` */
+	int background;
 };
 
 struct sbx_mech_birth; /* what provision() started and keep() lets live; each has its own */
@@ -164,6 +174,13 @@ struct sbx_mech {
 	/* A signal to the process group of the command's first process, while that runs; the command
 	 * may do with it what it likes. NULL: no command is ever signalled. */
 	int (*signal)(struct sbx_session *session, uint32_t id, int signo, struct sbx_err *err);
+	/*
+	 * Processes that background commands left: the list (count, or -1), and the end of one. They run
+	 * only while a command of the environment does, and are frozen between. NULL: there are none.
+	 */
+	int (*background)(struct sbx_session *session,
+		struct sbx_mech_background list[SBX_MECH_BACKGROUND_MAX], struct sbx_err *err);
+	int (*end_background)(struct sbx_session *session, int number, struct sbx_err *err);
 	/*
 	 * Kill every process of the command. *restarted is set where that took all commands of the
 	 * environment. EXITED follows if the first process lived.

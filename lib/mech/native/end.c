@@ -144,7 +144,10 @@ finish_group(struct sbx_session *session, struct sbx_native_running *running,
 	struct sbx_cgroup_usage figures = { 0 };
 	int full = running->pids_full;
 
-	if (sbx_cgroup_populated(&running->group) == 1) {
+	if (running->background && !running->group.killed) {
+		usage->stays = sbx_cgroup_populated(&running->group) == 1;
+		usage->background = running->group.number;
+	} else if (sbx_cgroup_populated(&running->group) == 1) {
 		usage->left_over = 1;
 		full |= sbx_cgroup_pids_full(&session->groups);
 		if (sbx_cgroup_kill(&running->group) != 0)
@@ -159,9 +162,19 @@ finish_group(struct sbx_session *session, struct sbx_native_running *running,
 	usage->peak_memory_bytes = figures.peak_memory_bytes;
 	usage->oom_kills = figures.oom_kills;
 	usage->pids_hits = figures.pids_hits + (figures.pids_hits == 0 && full);
-	usage->exact = figures.exact;
+	usage->exact = figures.exact && session->awake_fd < 0; /* who is awake uses some, too */
 	usage->has_memory = 1;
 	return 0;
+}
+
+static int
+runs_commands(const struct sbx_session *session)
+{
+	const struct sbx_native_running *running = session->running;
+
+	while (running != NULL && running->files_pid != 0)
+		running = running->next;
+	return running != NULL;
 }
 
 /* The next command of this session may have the group, as long as nothing was killed in it. */
@@ -205,6 +218,12 @@ sbx_native_finish(struct sbx_session *session, uint32_t id, struct sbx_mech_usag
 	}
 	/* A pid 1 that is gone needs no word. */
 	(void)sbx_wire_tell(session->sock, SBX_INIT_DONE, id);
+	if (running->background && running->has_group) {
+		sbx_cgroup_background_release(&session->groups, &running->group);
+		running->has_group = 0;
+	}
 	keep_or_forget(session, running, rc);
+	if (!runs_commands(session))
+		sbx_native_background_leave(session);
 	return rc;
 }

@@ -205,6 +205,8 @@ const struct sbx_mech sbx_mech_native = {
 	.files = sbx_native_files,
 	.next = sbx_native_next,
 	.signal = sbx_native_signal,
+	.background = sbx_native_background,
+	.end_background = sbx_native_end_background,
 	.kill = sbx_native_kill,
 	.finish = sbx_native_finish,
 };

@@ -131,6 +131,9 @@ int sbx_native_files(struct sbx_session *session, const struct sbx_mech_files *f
 	struct sbx_err *err);
 int sbx_native_next(struct sbx_session *session, struct sbx_mech_event *event);
 int sbx_native_signal(struct sbx_session *session, uint32_t id, int signo, struct sbx_err *err);
+int sbx_native_background(struct sbx_session *session,
+	struct sbx_mech_background list[SBX_MECH_BACKGROUND_MAX], struct sbx_err *err);
+int sbx_native_end_background(struct sbx_session *session, int number, struct sbx_err *err);
 int sbx_native_kill(struct sbx_session *session, uint32_t id, int *restarted, struct sbx_err *err);
 int sbx_native_finish(struct sbx_session *session, uint32_t id, struct sbx_mech_usage *usage,
 	struct sbx_err *err);

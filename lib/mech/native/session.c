@@ -62,7 +62,7 @@ sbx_native_open(const struct sbx_mech_host *host, const struct sbx_env *env,
 	(void)host;
 	session->owner = (uid_t)record->uid;
 	session->owner_gid = (gid_t)record->gid;
-	session->sock = -1;
+	session->sock = session->awake_fd = -1;
 	session->dir_fd = fcntl(env->dir_fd, F_DUPFD_CLOEXEC, 3);
 	session->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
 	if (session->epoll_fd < 0 || session->dir_fd < 0) {
@@ -89,6 +89,16 @@ sbx_native_forget(struct sbx_native_running *running)
 	free(running);
 }
 
+static void
+forget_background(struct sbx_session *session, struct sbx_native_running *running)
+{
+	if (running->background && running->has_group) {
+		sbx_cgroup_background_release(&session->groups, &running->group);
+		running->has_group = 0;
+	}
+	sbx_native_forget(running);
+}
+
 void
 sbx_native_close(struct sbx_session *session)
 {
@@ -103,8 +113,9 @@ sbx_native_close(struct sbx_session *session)
 				sbx_clock_mono_us() + SBX_NATIVE_EMPTY_US);
 		if (running->files_pid == 0)
 			(void)sbx_wire_tell(session->sock, SBX_INIT_DONE, running->id);
-		sbx_native_forget(running);
+		forget_background(session, running);
 	}
+	sbx_native_background_leave(session);
 	if (session->spare != NULL)
 		sbx_native_forget(session->spare);
 	sbx_scoped_close(&session->sock);
@@ -129,7 +140,11 @@ claim(struct sbx_session *session, struct sbx_native_running *running, struct sb
 {
 	if (!session->has_groups)
 		return 0;
-	if (sbx_cgroup_claim(&session->groups, session->owner, &running->group, err) != 0)
+	if (running->background ?
+			sbx_cgroup_background_claim(&session->groups, session->owner,
+				&running->group, err) != 0 :
+			sbx_cgroup_claim(&session->groups, session->owner, &running->group, err) !=
+				0)
 		return -1;
 	running->has_group = 1;
 	running->oom_fd = sbx_cgroup_oom_watch(&session->groups, &running->group, err);
@@ -154,12 +169,18 @@ sbx_native_start(struct sbx_session *session, const struct sbx_mech_command *com
 
 	if (sbx_wire_pack(command, &head, &message, err) != 0)
 		return -1;
-	running = sbx_take_ptr(session->spare);
+	if (command->background && !session->has_groups)
+		return sbx_fail(err, SBX_E_UNAVAILABLE,
+			"without control groups no process outlives its command");
+	if (sbx_native_background_enter(session, command->background, err) != 0)
+		return -1;
+	running = command->background ? NULL : sbx_take_ptr(session->spare);
 	if (running == NULL) {
 		running = sbx_mem_alloc(1, sizeof(*running));
 		running->oom_fd = -1;
+		running->background = command->background;
 		if (claim(session, running, err) != 0) {
-			sbx_native_forget(running);
+			forget_background(session, running);
 			return -1;
 		}
 	}
@@ -170,7 +191,7 @@ sbx_native_start(struct sbx_session *session, const struct sbx_mech_command *com
 		fds[fd_count++] = running->group.kill_fd;
 	}
 	if (sbx_wire_send(session->sock, &head, &message, fds, fd_count, err) != 0) {
-		sbx_native_forget(running);
+		forget_background(session, running);
 		return -1;
 	}
 	running->next = session->running;

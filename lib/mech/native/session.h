@@ -19,6 +19,7 @@ struct sbx_native_running {
 	struct sbx_native_running *next;
 	uint32_t id;
 	int has_group, oom_fd, oom_told;
+	int background; /* the group is one of those that outlive their command */
 	int pids_full; /* when it was killed */
 	pid_t files_pid; /* workspace access: a child of ours and no command; -1: collected; else 0 */
 	int files_fd; /* its pidfd */
@@ -28,6 +29,7 @@ struct sbx_native_running {
 
 struct sbx_session {
 	int epoll_fd, sock, dir_fd; /* of the environment */
+	int awake_fd; /* our part in keeping background processes awake; -1: none */
 	int has_groups, lost;
 	uid_t owner;
 	gid_t owner_gid;
@@ -38,6 +40,13 @@ struct sbx_session {
 	struct sbx_native_running *running;
 	struct sbx_native_running *spare; /* ended, its group kept for the next command; or NULL */
 };
+
+/*
+ * background.c: before a command starts: what runs in the background is thawed, and stays so until
+ * leave() of the last session. Cheap where there never was any. `first`: there will be.
+ */
+int sbx_native_background_enter(struct sbx_session *session, int first, struct sbx_err *err);
+void sbx_native_background_leave(struct sbx_session *session); /* no command of ours runs any more */
 
 /* files.c: how its child ended, as an event: 1, or 0 if it is none of them. */
 int sbx_native_files_event(struct sbx_session *session, int fd, struct sbx_mech_event *event);
