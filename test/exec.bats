@@ -519,6 +519,49 @@ timed_out()
 
 # ---- raw
 
+@test "exec: a terminal shows a line while a command runs, and a pipe does not" {
+	skip_unless "no script(1) here" script -V
+	provision
+	script -qec "sbx-exec $ENV_ID -- sh -c 'seq 1 1000; sleep 2.5' >/dev/null" /dev/null \
+		</dev/null >"$TEST_DIR/tty"
+	grep -q '1 s .*3.8 KiB printed' "$TEST_DIR/tty"
+	[ "$(tail -c 1 "$TEST_DIR/tty" | od -An -tx1)" = ' 0d' ] # wiped
+	script -qec "sbx-exec --raw $ENV_ID -- sleep 2 >/dev/null" /dev/null </dev/null >"$TEST_DIR/tty"
+	[ ! -s "$TEST_DIR/tty" ]
+	sbx-exec "$ENV_ID" -- sleep 2 >/dev/null 2>"$TEST_DIR/tty"
+	[ ! -s "$TEST_DIR/tty" ]
+}
+
+@test "exec: an output that is longer than what is kept is spooled, up to its ceiling" {
+	local spool
+
+	provision
+	run --separate-stderr sbx-exec --output-bytes 100 "$ENV_ID" -- seq 1 1000
+	field '.stdout | .truncated and .spooled == 1600 and (.text | test("left out, spooled as "))'
+	spool=$SBX_STATE/env/$ENV_ID/spool/$(field .stdout.spool)
+	cmp "$spool" <(seq 1 1000 | head -c 1600)
+	[ "$(stat -c %a "$spool")" = 600 ]
+	run --separate-stderr sbx-exec --output-bytes 1000 "$ENV_ID" -- sh -c 'seq 1 1000 >&2; echo short'
+	field '(.stdout | has("spool") | not) and .stderr.spooled == 3893'
+	cmp "$SBX_STATE/env/$ENV_ID/spool/$(field .stderr.spool)" <(seq 1 1000)
+	run --separate-stderr sbx-exec "$ENV_ID" -- echo short
+	field '.stdout | has("spool") | not'
+}
+
+@test "exec: the spool of an environment has a bound, and the oldest outputs go" {
+	printf 'spool_factor: 10\nspool_bytes: 3KiB\noutput_bytes: 100\n' >"$TEST_DIR/sbx.yaml"
+	[ ! -e "$TEST_DIR/tools.yaml" ] || cat "$TEST_DIR/tools.yaml" >>"$TEST_DIR/sbx.yaml"
+	provision
+	for i in 1 2 3 4 5; do
+		sbx-exec --config "$TEST_DIR/sbx.yaml" "$ENV_ID" -- seq "${i}000" "${i}999" >/dev/null
+	done
+	[ "$(cat "$SBX_STATE/env/$ENV_ID/spool/"* | wc -c)" -eq 3000 ]
+	[ "$(head -qn 1 "$SBX_STATE/env/$ENV_ID/spool/"* | tr '\n' ' ')" = '3000 4000 5000 ' ]
+	printf 'spool_factor: 0\n' >"$TEST_DIR/sbx.yaml"
+	run --separate-stderr sbx-exec --config "$TEST_DIR/sbx.yaml" --output-bytes 10 "$ENV_ID" -- seq 1 99
+	field '.stdout | .truncated and (has("spool") | not)'
+}
+
 @test "exec: --raw passes bytes and status through and writes no record" {
 	provision
 	exec_run --raw "$ENV_ID" -- sh -c 'echo out; echo err >&2; exit 9'

@@ -193,6 +193,17 @@ int exec_pump_signal(struct exec_run *run, int signo, struct sbx_err *err)
 	__attribute__((warn_unused_result));
 void exec_pump_hurry(struct exec_run *run); /* it is being ended: wait for nothing more */
 
+/* ---- meter.c: a line for a person, while a plain command runs */
+struct exec_meter {
+	const struct exec_hold *hold; /* borrowed, as is run; NULL: not started */
+	const struct exec_run *run;
+	struct sbx_loop_timer *timer;
+	int shown;
+};
+void exec_meter_start(struct exec_meter *meter, const struct exec_hold *hold,
+	const struct exec_run *run); /* does nothing where stderr is no terminal */
+void exec_meter_stop(struct exec_meter *meter); /* wipes it; before the loop is freed */
+
 /* ---- writer.c: records to our stdout, none lost and none waited for */
 struct exec_writer {
 	struct sbx_loop *loop; /* borrowed */

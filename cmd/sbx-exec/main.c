@@ -22,6 +22,7 @@ struct exec {
 	struct exec_hold hold;
 	struct exec_plan plan; /* of a plain command */
 	struct exec_run run;
+	struct exec_meter meter;
 };
 
 static void
@@ -55,10 +56,13 @@ run_one(struct exec *exec, int64_t began_us, struct sbx_err *err)
 		exec_hold_open(&exec->hold, &exec->target, err) < 0 ||
 		exec_run_start(run, &exec->hold, &wish, on_over, &exec->hold, err) < 0)
 		return -1;
+	if (!exec->options.raw)
+		exec_meter_start(&exec->meter, &exec->hold, run);
 	if (sbx_loop_run(exec->hold.loop, err) < 0) {
 		err->executed = SBX_EXECUTED_UNKNOWN; /* it was asked for */
 		return -1;
 	}
+	exec_meter_stop(&exec->meter);
 	exec_hold_close(&exec->hold);
 	if (exec->hold.signal != 0)
 		return 0;
@@ -121,6 +125,7 @@ main(int argc, char **argv)
 	prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
 	exec_run_init(&exec.run);
 	status = work(&exec, argc, argv, began_us, &err);
+	exec_meter_stop(&exec.meter);
 	exec_run_close(&exec.run);
 	if (exec.options.release)
 		sbx_tool_defer();
