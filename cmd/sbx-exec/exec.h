@@ -26,6 +26,7 @@ struct exec_options {
 	int release;
 	const char *get, *put, *ls, *authorize; /* one of them instead of a command */
 	int recursive;
+	int tty;
 	int background, list_background;
 	const char *end_background;
 	const char *stdin_from; /* "-", FILE or "@TEXT"; NULL: nothing, or our own with raw */
@@ -80,6 +81,7 @@ struct exec_wish { /* a command as it was asked for, by options or by a request;
 	uint64_t timeout_ms, output_bytes; /* 0: not given */
 	const char *timeout_name; /* what errors call it */
 	int background;
+	const struct sbx_mech_tty *tty; /* NULL: none */
 };
 struct exec_plan {
 	uint64_t limit_ms; /* the command is ended after that */

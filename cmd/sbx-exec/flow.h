@@ -9,6 +9,7 @@
 #include <signal.h>
 #include <stdint.h>
 #include <sys/types.h>
+#include <termios.h>
 
 #include "base/buf.h"
 #include "base/loop.h"
@@ -127,6 +128,8 @@ struct exec_hold {
 	struct exec_run *runs; /* asked for and not over */
 	sigset_t held;
 	int holding;
+	void (*terminal)(void *arg); /* on SIGWINCH and SIGCONT, which are held for it; or NULL */
+	void *terminal_arg;
 	int signal; /* that told us to end; 0: none */
 };
 /* From here to exec_hold_close() the signals that end us are held: they cancel what runs, and stop
@@ -182,6 +185,8 @@ int exec_run_open(struct exec_run *run, const struct exec_plan *plan, int raw, s
 int exec_run_start(struct exec_run *run, struct exec_hold *hold, const struct exec_wish *wish,
 	void (*over)(void *arg), void *arg, struct sbx_err *err)
 	__attribute__((warn_unused_result));
+/* Of the terminal that it has. */
+void exec_run_resize(struct exec_run *run, const struct sbx_mech_tty *size, struct sbx_err *err);
 void exec_run_close(struct exec_run *run); /* when over, or never started; a closed one is fine */
 /* pump.c */
 int exec_pump_begin(struct exec_run *run, struct sbx_err *err) __attribute__((warn_unused_result));
@@ -192,6 +197,19 @@ void exec_pump_end(struct exec_run *run,
 int exec_pump_signal(struct exec_run *run, int signo, struct sbx_err *err)
 	__attribute__((warn_unused_result));
 void exec_pump_hurry(struct exec_run *run); /* it is being ended: wait for nothing more */
+
+/* ---- tty.c: the caller's terminal, with --tty */
+struct exec_tty {
+	int raw; /* `was` is to be restored */
+	struct termios was;
+};
+int exec_tty_check(struct sbx_err *err) __attribute__((warn_unused_result));
+void exec_tty_size(struct sbx_mech_tty *size);
+/* "TERM=..." of a sound name: 1, else 0. */
+int exec_tty_term(const char *term, char *variable, size_t size);
+int exec_tty_enter(struct exec_tty *tty, struct sbx_err *err) __attribute__((warn_unused_result));
+void exec_tty_changed(struct exec_tty *tty, struct exec_run *run); /* SIGWINCH, SIGCONT */
+void exec_tty_leave(struct exec_tty *tty); /* idempotent */
 
 /* ---- meter.c: a line for a person, while a plain command runs */
 struct exec_meter {
@@ -240,7 +258,7 @@ void exec_reader_pause(struct exec_reader *reader, int paused); /* take no more 
 void exec_reader_close(struct exec_reader *reader);
 
 /* ---- signals.c: those that end us wait until the command is ended */
-void exec_signals_hold(sigset_t *held);
+void exec_signals_hold(sigset_t *held, int terminal); /* terminal: SIGWINCH and SIGCONT, too */
 void exec_signals_release(const sigset_t *held);
 void exec_signals_die(int signo) __attribute__((noreturn));
 

@@ -57,6 +57,10 @@ on_signal(void *arg, const struct signalfd_siginfo *info)
 	struct exec_run *run = hold->runs, *next;
 	int again = hold->signal != 0;
 
+	if (info->ssi_signo == SIGWINCH || info->ssi_signo == SIGCONT) {
+		hold->terminal(hold->terminal_arg);
+		return;
+	}
 	hold->signal = (int)info->ssi_signo;
 	for (; run != NULL && !again; run = next) {
 		next = run->next;
@@ -87,7 +91,7 @@ int
 exec_hold_open(struct exec_hold *hold, const struct exec_target *target, struct sbx_err *err)
 {
 	hold->target = target;
-	exec_signals_hold(&hold->held);
+	exec_signals_hold(&hold->held, hold->terminal != NULL);
 	hold->holding = 1;
 	hold->loop = sbx_loop_make(err);
 	if (hold->loop == NULL)

@@ -5,6 +5,7 @@
 #include "access.h"
 #include "exec.h"
 
+#include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
 #include <unistd.h>
@@ -23,6 +24,7 @@ struct exec {
 	struct exec_plan plan; /* of a plain command */
 	struct exec_run run;
 	struct exec_meter meter;
+	struct exec_tty tty; /* with --tty */
 };
 
 static void
@@ -33,12 +35,22 @@ on_over(void *arg)
 	sbx_loop_stop(hold->loop);
 }
 
+static void
+on_terminal(void *arg)
+{
+	struct exec *exec = arg;
+
+	exec_tty_changed(&exec->tty, &exec->run);
+}
+
 /* One command, from the command line: the exit status, or -1 with err. */
 static int
 run_one(struct exec *exec, int64_t began_us, struct sbx_err *err)
 {
 	char *variables[sizeof(exec->options.env.items) / sizeof(exec->options.env.items[0]) +
-		1] = { NULL };
+		2] = { NULL };
+	char term[80];
+	struct sbx_mech_tty size;
 	struct exec_wish wish = { .argv = exec->request.argv,
 		.env = variables,
 		.cwd = exec->options.cwd,
@@ -47,14 +59,26 @@ run_one(struct exec *exec, int64_t began_us, struct sbx_err *err)
 		.timeout_name = "--timeout",
 		.background = exec->options.background };
 	struct exec_run *run = &exec->run;
+	int with_term = exec->options.tty && exec_tty_term(getenv("TERM"), term, sizeof(term));
 
 	/* The list is of const strings and the wish's is shaped like execve's. */
-	memcpy(variables, exec->options.env.items, exec->options.env.count * sizeof(variables[0]));
+	if (with_term)
+		variables[0] = term; /* before the others, which may set another */
+	memcpy(variables + with_term, exec->options.env.items,
+		exec->options.env.count * sizeof(variables[0]));
+	if (exec->options.tty) {
+		exec_tty_size(&size);
+		wish.tty = &size;
+		exec->hold.terminal = on_terminal;
+		exec->hold.terminal_arg = exec;
+	}
 	if (exec_plan_make(&wish, &exec->target, environ, &exec->plan, err) < 0 ||
 		exec_feed_open(&exec->options, exec->request.from_stdin, &run->feed, err) < 0 ||
 		exec_run_open(run, &exec->plan, exec->options.raw, err) < 0 ||
 		exec_hold_open(&exec->hold, &exec->target, err) < 0 ||
 		exec_run_start(run, &exec->hold, &wish, on_over, &exec->hold, err) < 0)
+		return -1;
+	if (exec->options.tty && exec_tty_enter(&exec->tty, err) < 0)
 		return -1;
 	if (!exec->options.raw)
 		exec_meter_start(&exec->meter, &exec->hold, run);
@@ -62,6 +86,7 @@ run_one(struct exec *exec, int64_t began_us, struct sbx_err *err)
 		err->executed = SBX_EXECUTED_UNKNOWN; /* it was asked for */
 		return -1;
 	}
+	exec_tty_leave(&exec->tty);
 	exec_meter_stop(&exec->meter);
 	exec_hold_close(&exec->hold);
 	if (exec->hold.signal != 0)
@@ -125,6 +150,7 @@ main(int argc, char **argv)
 	prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
 	exec_run_init(&exec.run);
 	status = work(&exec, argc, argv, began_us, &err);
+	exec_tty_leave(&exec.tty);
 	exec_meter_stop(&exec.meter);
 	exec_run_close(&exec.run);
 	if (exec.options.release)

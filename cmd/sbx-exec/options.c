@@ -6,6 +6,8 @@
 
 #include <string.h>
 
+#include "flow.h"
+
 #define OUTPUT_BYTES_MAX (256 * 1024)
 #define TIMEOUT_MS_MAX (UINT64_C(366) * 24 * 3600 * 1000)
 
@@ -61,6 +63,10 @@ static const struct sbx_opt table[] = {
 		.kind = SBX_OPT_FLAG,
 		.offset = AT(release),
 		.help = "release the environment at our end, whatever that is" },
+	{ .name = "tty",
+		.kind = SBX_OPT_FLAG,
+		.offset = AT(tty),
+		.help = "with --raw: on a terminal inside, for a shell to look around" },
 	{ .name = "", .kind = SBX_OPT_HEAD, .help = "The workspace, instead of a command" },
 	{ .name = "get",
 		.kind = SBX_OPT_STRING,
@@ -192,6 +198,10 @@ exec_options_check(const struct exec_options *options, struct sbx_err *err)
 	if (options->raw && options->output_bytes != 0)
 		return sbx_fail(err, SBX_E_USAGE,
 			"--output-bytes bounds a record, and --raw writes none");
+	if (options->tty && (!options->raw || options->stdin_from != NULL))
+		return sbx_fail(err, SBX_E_USAGE, "--tty goes with --raw, and not with --stdin");
+	if (options->tty && exec_tty_check(err) < 0)
+		return -1;
 	if (options->cwd != NULL && options->cwd[0] == '\0')
 		return sbx_fail(err, SBX_E_USAGE, "--cwd: empty");
 	if (options->stdin_from != NULL && options->stdin_from[0] == '\0')

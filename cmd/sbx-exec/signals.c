@@ -20,7 +20,7 @@ set_disposition(int signo, void (*handler)(int))
 }
 
 void
-exec_signals_hold(sigset_t *held)
+exec_signals_hold(sigset_t *held, int terminal)
 {
 	struct sigaction now;
 
@@ -28,6 +28,10 @@ exec_signals_hold(sigset_t *held)
 	for (size_t i = 0; i < sizeof(ending) / sizeof(ending[0]); i++)
 		if (sigaction(ending[i], NULL, &now) == 0 && now.sa_handler != SIG_IGN)
 			sigaddset(held, ending[i]);
+	if (terminal) {
+		sigaddset(held, SIGWINCH);
+		sigaddset(held, SIGCONT);
+	}
 	/* In the background a terminal must not stop us: the time limit would stop with us. */
 	set_disposition(SIGTTIN, SIG_IGN);
 	set_disposition(SIGTTOU, SIG_IGN);

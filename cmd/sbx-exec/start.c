@@ -5,6 +5,7 @@
 #include "exec.h"
 
 #include <fcntl.h>
+#include <sys/ioctl.h>
 #include <unistd.h>
 
 #include "base/clock.h"
@@ -101,6 +102,52 @@ make_ends(struct exec_run *run, const struct sbx_env_record *record, struct ends
 	return 0;
 }
 
+/*
+ * A terminal for all three: its master is read and written by us, each by a descriptor of its own. Where
+ * the mechanism carries its bytes, pipes do, and a third that nobody uses.
+ */
+static int
+make_terminal(struct exec_run *run, const struct sbx_mech_tty *size, struct ends *theirs,
+	struct sbx_err *err)
+{
+	const struct sbx_mech *mech = run->hold->target->mech;
+	int ends[2] = { -1, -1 };
+	SBX_AUTO_FD nobody = -1;
+
+	if (mech->pty == NULL && mech->resize == NULL)
+		return sbx_fail(err, SBX_E_UNAVAILABLE, "mechanism %s makes no terminals",
+			mech->name);
+	if (mech->pty == NULL)
+		return make_ends(run, &run->hold->target->record, theirs, err);
+	if (mech->pty(run->hold->session, size, ends, err) < 0)
+		return -1;
+	run->ends[1] = ends[0];
+	theirs->fd[0] = ends[1];
+	run->ends[0] = fcntl(ends[0], F_DUPFD_CLOEXEC, STREAM_COUNT);
+	theirs->fd[1] = fcntl(ends[1], F_DUPFD_CLOEXEC, STREAM_COUNT);
+	theirs->fd[2] = fcntl(ends[1], F_DUPFD_CLOEXEC, STREAM_COUNT);
+	if (run->ends[0] < 0 || theirs->fd[1] < 0 || theirs->fd[2] < 0 ||
+		sbx_fd_nonblock(ends[0], 1) < 0)
+		return sbx_fail_sys(err, SBX_E_UNAVAILABLE, "take the terminal");
+	/* There is one output; the other is a pipe that nobody writes. */
+	return make_pipe(&run->hold->target->record, 1, &run->ends[2], &nobody, err);
+}
+
+void
+exec_run_resize(struct exec_run *run, const struct sbx_mech_tty *size, struct sbx_err *err)
+{
+	const struct sbx_mech *mech = run->hold->target->mech;
+	struct winsize window = { .ws_row = size->rows, .ws_col = size->columns };
+
+	if (run->step != EXEC_RUNNING)
+		return;
+	/* A window of the wrong size is nothing to end for. */
+	if (mech->resize != NULL)
+		(void)mech->resize(run->hold->session, run->id, size, err);
+	else if (run->streams[0].fd >= 0)
+		(void)ioctl(run->streams[0].fd, TIOCSWINSZ, &window);
+}
+
 static int
 start_files(struct exec_run *run, struct exec_hold *hold, const struct exec_wish *wish,
 	const struct ends *theirs, struct sbx_err *err)
@@ -142,6 +189,7 @@ exec_run_start(struct exec_run *run, struct exec_hold *hold, const struct exec_w
 		.argv = wish->argv,
 		.envp = run->plan->variables.items,
 		.cwd = wish->cwd,
+		.tty = wish->tty,
 		.background = wish->background,
 	};
 
@@ -149,8 +197,10 @@ exec_run_start(struct exec_run *run, struct exec_hold *hold, const struct exec_w
 	run->over = over;
 	run->arg = arg;
 	run->outcome.asked_us = sbx_clock_mono_us();
-	if (make_ends(run, &hold->target->record, &theirs, err) < 0 ||
-		exec_hold_session(hold, err) < 0)
+	if (wish->tty == NULL && make_ends(run, &hold->target->record, &theirs, err) < 0)
+		return -1;
+	if (exec_hold_session(hold, err) < 0 ||
+		(wish->tty != NULL && make_terminal(run, wish->tty, &theirs, err) < 0))
 		return -1;
 	if (wish->files != NULL)
 		return begin(run, hold, start_files(run, hold, wish, &theirs, err), err);

@@ -133,6 +133,7 @@ attach_reply(struct attach *attach, const struct sbx_init_reply *reply)
 		return ended(attach, command, SBX_CHAN_ENDED, reply);
 	case SBX_INIT_KILLED:
 	case SBX_INIT_PONG:
+	case SBX_INIT_PTY_MADE:
 		break;
 	}
 	return -1;

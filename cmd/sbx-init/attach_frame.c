@@ -8,6 +8,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "init.h"
+
 #define KEPT_ROOM ((size_t)256 * 1024)
 
 int
@@ -91,6 +93,20 @@ send_signal(struct attach *attach, const struct attach_command *command,
 }
 
 static int
+resize(const struct attach_command *command, const struct sbx_chan_head *head, const char *payload)
+{
+	uint32_t size;
+
+	if (head->length != sizeof(size))
+		return -1;
+	memcpy(&size, payload, sizeof(size));
+	/* One that is no terminal, or is closed, has no size. */
+	if (command->out[0].fd >= 0)
+		(void)init_pty_size(command->out[0].fd, size);
+	return 0;
+}
+
+static int
 take_for_command(struct attach *attach, const struct sbx_chan_head *head, const char *payload)
 {
 	struct attach_command *command = attach_find(attach, head->id);
@@ -113,6 +129,8 @@ take_for_command(struct attach *attach, const struct sbx_chan_head *head, const 
 		command->in_over = 1;
 		return attach_pour(attach, command);
 	}
+	if (head->type == SBX_CHAN_RESIZE)
+		return resize(command, head, payload);
 	if (head->type == SBX_CHAN_SIGNAL)
 		return send_signal(attach, command, head, payload);
 	if (head->length != sizeof(credit) || head->stream < 1 || head->stream > 2)
@@ -141,6 +159,7 @@ take_frame(struct attach *attach, const struct sbx_chan_head *head, const char *
 	case SBX_CHAN_END_OF:
 	case SBX_CHAN_CREDIT:
 	case SBX_CHAN_SIGNAL:
+	case SBX_CHAN_RESIZE:
 		return take_for_command(attach, head, payload);
 	default: /* a number, and not our own */
 		return -1;

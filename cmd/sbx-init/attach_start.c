@@ -51,6 +51,29 @@ make_pipes(struct attach_command *command, int no_stdin, int stdio[3])
 	return rc;
 }
 
+/* As the commands' uid, whose terminal it is then. One descriptor for each of our two directions. */
+static int
+make_pty(struct attach_command *command, uint32_t size, int stdio[3])
+{
+	int ends[2] = { -1, -1 }, rc;
+
+	if (syscall(SYS_setresuid, -1, SBX_CHAN_UID, -1) != 0)
+		return -1;
+	rc = init_pty_open(size, ends);
+	if (syscall(SYS_setresuid, -1, 0, -1) != 0)
+		_exit(1);
+	if (rc != 0)
+		return -1;
+	command->out[0].fd = ends[0];
+	command->in_fd = fcntl(ends[0], F_DUPFD_CLOEXEC, 3);
+	stdio[0] = ends[1];
+	for (int i = 1; i < 3; i++)
+		stdio[i] = fcntl(ends[1], F_DUPFD_CLOEXEC, 3);
+	if (command->in_fd < 0 || stdio[1] < 0 || stdio[2] < 0)
+		return -1;
+	return sbx_fd_nonblock(ends[0], 1);
+}
+
 static int
 ask_pid1(struct attach *attach, uint32_t id, const struct sbx_chan_exec *exec, const char *payload,
 	size_t length, const int stdio[3])
@@ -58,6 +81,7 @@ ask_pid1(struct attach *attach, uint32_t id, const struct sbx_chan_exec *exec, c
 	struct sbx_init_request head = { .magic = SBX_INIT_MAGIC,
 		.version = SBX_INIT_VERSION,
 		.op = SBX_INIT_EXEC,
+		.flags = exec->flags & SBX_CHAN_TTY ? SBX_INIT_TTY : 0,
 		.id = id,
 		.argc = exec->argc,
 		.envc = exec->envc,
@@ -91,13 +115,17 @@ attach_exec(struct attach *attach, uint32_t id, const char *payload, size_t leng
 		return -1;
 	memcpy(&exec, payload, sizeof(exec));
 	command->in_window = exec.flags & SBX_CHAN_NO_STDIN ? 0 : SBX_CHAN_WINDOW;
-	if (make_pipes(command, (exec.flags & SBX_CHAN_NO_STDIN) != 0, stdio) != 0)
+	if ((exec.flags & SBX_CHAN_TTY ? make_pty(command, exec.size, stdio) :
+					 make_pipes(command, (exec.flags & SBX_CHAN_NO_STDIN) != 0,
+						 stdio)) != 0)
 		rc = attach_failed(attach, command, SBX_STAGE_STDIO, errno);
 	else if (ask_pid1(attach, id, &exec, payload + sizeof(exec), length - sizeof(exec),
 			 stdio) != 0)
 		rc = attach_failed(attach, command, SBX_STAGE_REQUEST, errno);
 	for (int i = 0; i < 3; i++)
 		sbx_scoped_close(&stdio[i]);
+	if (rc == 0 && exec.flags & SBX_CHAN_TTY)
+		rc = attach_end_of(attach, command, 1);
 	return rc;
 }
 

@@ -66,6 +66,7 @@ struct init_job {
 	char **argv, **envp;
 	int stdio[3];
 	int group_fd, kill_fd; /* -1 without groups */
+	int tty; /* stdin is to be the controlling terminal */
 };
 
 /* main.c: what waits until the environment ends; first 0, or -1 with errno. */
@@ -92,6 +93,14 @@ void init_drop_caller(struct init *init, int caller); /* and kill what it starte
  */
 void init_sweep(struct init *init, int caller);
 void init_answer(struct init *init, int caller, const struct sbx_init_reply *reply);
+
+/* The connection is of no more use: its end is seen later. */
+void init_hang_up(const struct init *init, int caller);
+
+/* pty.c: size is rows << 16 | columns. -1 with errno. */
+int init_pty_open(uint32_t size, int ends[2]); /* master, slave; owned by the caller */
+int init_pty_size(int fd, uint32_t size);
+void init_pty_answer(struct init *init, int caller, uint32_t id, uint32_t size);
 
 /* request.c: receive and unpack; 1, 0 at end of file, -1 malformed. Frees by release. */
 struct init_message {

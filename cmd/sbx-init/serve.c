@@ -10,6 +10,12 @@
 #define SIGRTMIN_KERNEL 32u /* signal(7): libc takes the first of them for itself */
 
 void
+init_hang_up(const struct init *init, int caller)
+{
+	shutdown(init->callers[caller], SHUT_RDWR);
+}
+
+void
 init_answer(struct init *init, int caller, const struct sbx_init_reply *reply)
 {
 	struct sbx_init_reply out = *reply;
@@ -18,7 +24,7 @@ init_answer(struct init *init, int caller, const struct sbx_init_reply *reply)
 	out.version = SBX_INIT_VERSION;
 	/* A caller that lets hundreds of answers lie is lost; its end of file follows from this. */
 	if (send(init->callers[caller], &out, sizeof(out), MSG_DONTWAIT | MSG_NOSIGNAL) < 0)
-		shutdown(init->callers[caller], SHUT_RDWR);
+		init_hang_up(init, caller);
 }
 
 static void
@@ -163,6 +169,8 @@ init_serve(struct init *init, int caller)
 		else if (message.head.op == SBX_INIT_SIGNAL && message.head.id != 0 &&
 			message.head.flags > 0 && message.head.flags < SIGRTMIN_KERNEL)
 			signal_for(init, caller, message.head.id, message.head.flags);
+		else if (message.head.op == SBX_INIT_PTY)
+			init_pty_answer(init, caller, message.head.id, message.head.flags);
 		else if (message.head.op == SBX_INIT_PING)
 			init_answer(init, caller, &pong);
 		else

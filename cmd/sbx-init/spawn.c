@@ -10,6 +10,7 @@
 #include <signal.h>
 #include <stddef.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
@@ -159,7 +160,7 @@ become(struct init *init, const struct init_job *job)
 {
 	settle(init);
 	go_before_pid1(init);
-	if (take_stdio(job->stdio) != 0)
+	if (take_stdio(job->stdio) != 0 || (job->tty && ioctl(0, TIOCSCTTY, 0) != 0))
 		fail(init, SBX_STAGE_STDIO);
 	if (!init->contained)
 		enter_directory(init, job);

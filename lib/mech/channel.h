@@ -36,6 +36,7 @@ enum sbx_chan_type {
 	SBX_CHAN_PING, /* id 0: PONG answers */
 	SBX_CHAN_FILES, /* struct sbx_chan_files, then path and `to`, each with its NUL; answers as a
 			 * command, and takes stream 0 as one if it says so */
+	SBX_CHAN_RESIZE, /* uint32_t, as above: of a command with a terminal; no answer */
 	SBX_CHAN_SIGNAL, /* uint32_t: to the process group of a command that runs; no answer */
 	/* both ways; `stream` says which: 0 to the inside, 1 and 2 to the host */
 	SBX_CHAN_DATA = 16,
@@ -59,9 +60,13 @@ struct sbx_chan_head {
 	uint32_t id; /* chosen by the host, not 0, unique among the living of its channel */
 };
 
-enum sbx_chan_exec_flag { SBX_CHAN_NO_STDIN = 1 /* /dev/null; nothing is granted */ };
+enum sbx_chan_exec_flag {
+	SBX_CHAN_NO_STDIN = 1, /* /dev/null; nothing is granted */
+	SBX_CHAN_TTY = 2, /* a terminal of this size; stream 2 ends at once */
+};
 struct sbx_chan_exec {
 	uint32_t flags, argc, envc;
+	uint32_t size; /* rows << 16 | columns */
 };
 
 struct sbx_chan_end {

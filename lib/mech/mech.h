@@ -38,12 +38,20 @@ struct sbx_probe {
 void sbx_probe_add(struct sbx_probe *probe, const char *name, int works, int required,
 	const char *detail, const char *fix);
 
+/* The size of a terminal. */
+struct sbx_mech_tty {
+	uint16_t rows, columns;
+};
+
 /* A command to start. All borrowed; the descriptors stay the caller's and are duplicated. */
 struct sbx_mech_command {
 	char *const *argv; /* at least one */
 	char *const *envp;
 	const char *cwd; /* inside; NULL: the workspace */
 	int stdin_fd, stdout_fd, stderr_fd;
+	/* Not NULL: it gets a terminal, controlling it. Where pty() made it, the three descriptors are its
+	 * slave; else the mechanism makes it and carries its bytes over stdin_fd and stdout_fd. */
+	const struct sbx_mech_tty *tty;
 	int background; /* what it starts may outlive it: SBX_E_UNAVAILABLE where it cannot */
 };
 
@@ -171,6 +179,15 @@ struct sbx_mech {
 	/* The next event: 1, or 0 when there is none now. Never blocks. Losing the environment is the
 	 * event LOST, not an error. */
 	int (*next)(struct sbx_session *session, struct sbx_mech_event *event);
+	/*
+	 * A terminal of the environment's own for a command: ends[0] its master, ends[1] its slave,
+	 * owned by the caller. NULL: start() makes one, and resize() tells its size, which else is the
+	 * master's. Both NULL: SBX_E_UNAVAILABLE.
+	 */
+	int (*pty)(struct sbx_session *session, const struct sbx_mech_tty *tty, int ends[2],
+		struct sbx_err *err);
+	int (*resize)(struct sbx_session *session, uint32_t id, const struct sbx_mech_tty *tty,
+		struct sbx_err *err);
 	/* A signal to the process group of the command's first process, while that runs; the command
 	 * may do with it what it likes. NULL: no command is ever signalled. */
 	int (*signal)(struct sbx_session *session, uint32_t id, int signo, struct sbx_err *err);

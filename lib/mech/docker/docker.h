@@ -164,6 +164,8 @@ int sbx_docker_start(struct sbx_session *session, const struct sbx_mech_command 
 int sbx_docker_files(struct sbx_session *session, const struct sbx_mech_files *files, uint32_t *id,
 	struct sbx_err *err);
 int sbx_docker_next(struct sbx_session *session, struct sbx_mech_event *event);
+int sbx_docker_resize(struct sbx_session *session, uint32_t id, const struct sbx_mech_tty *tty,
+	struct sbx_err *err);
 int sbx_docker_signal(struct sbx_session *session, uint32_t id, int signo, struct sbx_err *err);
 int sbx_docker_kill(struct sbx_session *session, uint32_t id, int *restarted, struct sbx_err *err);
 int sbx_docker_finish(struct sbx_session *session, uint32_t id, struct sbx_mech_usage *usage,

@@ -138,21 +138,35 @@ hush(struct sbx_session *session)
 	session->event_end = end;
 }
 
-int
-sbx_docker_signal(struct sbx_session *session, uint32_t id, int signo, struct sbx_err *err)
+/* To a command that runs; one whose end is on its way needs it no more. */
+static int
+send_number(struct sbx_session *session, enum sbx_chan_type type, uint32_t id, uint32_t number,
+	struct sbx_err *err)
 {
 	const struct sbx_docker_running *running = find(session, id, err);
-	uint32_t number = (uint32_t)signo;
 
 	if (running == NULL)
 		return -1;
 	if (running->detached || running->step != SBX_STEP_RUNNING)
-		return 0; /* its end is on its way */
-	if (sbx_frames_add(&session->link.frames, SBX_CHAN_SIGNAL, 0, id, &number,
-		    sizeof(number)) < 0)
+		return 0;
+	if (sbx_frames_add(&session->link.frames, type, 0, id, &number, sizeof(number)) < 0)
 		return sbx_fail(err, SBX_E_BUSY, "the container does not keep up");
 	sbx_session_flush(session);
 	return 0;
+}
+
+int
+sbx_docker_signal(struct sbx_session *session, uint32_t id, int signo, struct sbx_err *err)
+{
+	return send_number(session, SBX_CHAN_SIGNAL, id, (uint32_t)signo, err);
+}
+
+int
+sbx_docker_resize(struct sbx_session *session, uint32_t id, const struct sbx_mech_tty *tty,
+	struct sbx_err *err)
+{
+	return send_number(session, SBX_CHAN_RESIZE, id, (uint32_t)tty->rows << 16 | tty->columns,
+		err);
 }
 
 int

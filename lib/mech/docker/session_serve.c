@@ -147,6 +147,7 @@ take_frame(struct sbx_session *session, const struct sbx_frame *frame)
 	case SBX_CHAN_PING:
 	case SBX_CHAN_FILES:
 	case SBX_CHAN_SIGNAL:
+	case SBX_CHAN_RESIZE:
 		break;
 	}
 	return -1;

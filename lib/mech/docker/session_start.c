@@ -17,6 +17,10 @@ pack(const struct sbx_mech_command *command, struct sbx_buf *out, int no_stdin, 
 	const char *cwd = command->cwd != NULL ? command->cwd : "";
 	struct sbx_chan_exec exec = { .flags = no_stdin ? SBX_CHAN_NO_STDIN : 0 };
 
+	if (command->tty != NULL) {
+		exec.flags |= SBX_CHAN_TTY;
+		exec.size = (uint32_t)command->tty->rows << 16 | command->tty->columns;
+	}
 	sbx_buf_add(out, &exec, sizeof(exec)); /* its place */
 	sbx_buf_add(out, cwd, strlen(cwd) + 1);
 	for (char *const *arg = command->argv; *arg != NULL; arg++, exec.argc++)

@@ -204,6 +204,7 @@ const struct sbx_mech sbx_mech_native = {
 	.start = sbx_native_start,
 	.files = sbx_native_files,
 	.next = sbx_native_next,
+	.pty = sbx_native_pty,
 	.signal = sbx_native_signal,
 	.background = sbx_native_background,
 	.end_background = sbx_native_end_background,

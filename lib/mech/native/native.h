@@ -130,6 +130,8 @@ int sbx_native_start(struct sbx_session *session, const struct sbx_mech_command 
 int sbx_native_files(struct sbx_session *session, const struct sbx_mech_files *files, uint32_t *id,
 	struct sbx_err *err);
 int sbx_native_next(struct sbx_session *session, struct sbx_mech_event *event);
+int sbx_native_pty(struct sbx_session *session, const struct sbx_mech_tty *tty, int ends[2],
+	struct sbx_err *err);
 int sbx_native_signal(struct sbx_session *session, uint32_t id, int signo, struct sbx_err *err);
 int sbx_native_background(struct sbx_session *session,
 	struct sbx_mech_background list[SBX_MECH_BACKGROUND_MAX], struct sbx_err *err);

@@ -185,6 +185,8 @@ sbx_native_start(struct sbx_session *session, const struct sbx_mech_command *com
 		}
 	}
 	running->id = head.id = ++session->last_id;
+	if (command->tty != NULL)
+		head.flags |= SBX_INIT_TTY;
 	if (running->has_group) {
 		head.flags |= SBX_INIT_HAS_GROUP;
 		fds[fd_count++] = running->group.dir_fd;

@@ -91,6 +91,18 @@ sbx_wire_tell(int sock, enum sbx_init_op op, uint32_t id)
 }
 
 int
+sbx_wire_pty(int sock, const struct sbx_mech_tty *tty)
+{
+	struct sbx_init_request request = { .magic = SBX_INIT_MAGIC,
+		.version = SBX_INIT_VERSION,
+		.op = SBX_INIT_PTY,
+		.id = 1,
+		.flags = (uint32_t)tty->rows << 16 | tty->columns };
+
+	return sbx_fd_send(sock, &request, sizeof(request), NULL, 0) < 0 ? -1 : 0;
+}
+
+int
 sbx_wire_signal(int sock, uint32_t id, int signo)
 {
 	struct sbx_init_request request = { .magic = SBX_INIT_MAGIC,
@@ -127,6 +139,7 @@ sbx_wire_event(const struct sbx_init_reply *reply, struct sbx_mech_event *event)
 		break;
 	case SBX_INIT_KILLED:
 	case SBX_INIT_PONG:
+	case SBX_INIT_PTY_MADE:
 		return 0;
 	}
 	return event->kind != 0;

@@ -28,6 +28,7 @@ int sbx_wire_send(int sock, struct sbx_init_request *head, struct sbx_buf *messa
 
 /* A short request without descriptors: 0, or -1 with errno. */
 int sbx_wire_tell(int sock, enum sbx_init_op op, uint32_t id);
+int sbx_wire_pty(int sock, const struct sbx_mech_tty *tty);
 int sbx_wire_signal(int sock, uint32_t id, int signo);
 
 /* An answer as an event; 0 for one that tells a caller nothing. */
