@@ -59,10 +59,20 @@ terminals(void)
 	try_ioctls(slave, "a terminal of our own");
 }
 
+/* With --tty: on the terminal that controls us, which another reads at its other end. */
+static void
+typing(void)
+{
+	guest_must(isatty(0) && isatty(1) && isatty(2), "all three are a terminal", "they are not");
+	guest_must(getsid(0) == getpid(), "we lead a session of our own", "%d", (int)getsid(0));
+	try_ioctls(0, "our controlling terminal");
+}
+
 int
 main(int argc, char **argv)
 {
-	static const struct guest_act acts[] = { { "terminals", terminals }, { NULL, NULL } };
+	static const struct guest_act acts[] = { { "terminals", terminals }, { "typing", typing },
+		{ NULL, NULL } };
 
 	return guest_main(argc, argv, acts);
 }
