@@ -30,6 +30,8 @@ exec_background_parse(const char *name, const char *what, int *number, struct sb
 static int
 check(const struct exec_hold *hold, struct sbx_err *err)
 {
+	if (exec_target_ready(hold->target, err) < 0)
+		return -1;
 	if (hold->target->mech->background != NULL)
 		return 0;
 	return sbx_fail(err, SBX_E_UNAVAILABLE, "mechanism %s keeps no process beyond its command",

@@ -256,6 +256,11 @@ command_begin(struct serve *serve, struct sbx_request *request)
 		sbx_request_done(request);
 		return;
 	}
+	if (exec_target_ready(serve->hold->target, &err) < 0) {
+		serve_error(serve, request->id, &err);
+		sbx_request_done(request);
+		return;
+	}
 	command = enter(serve, request);
 	if (start(command, &err) < 0) {
 		serve_error(serve, command->request.id, &err);

@@ -15,6 +15,7 @@
 #include "data/cmd_env.h"
 #include "data/request.h"
 #include "data/result.h"
+#include "data/spec.h"
 #include "mech/mech.h"
 #include "mech/tool.h"
 
@@ -27,6 +28,7 @@ struct exec_options {
 	const char *get, *put, *ls, *authorize; /* one of them instead of a command */
 	int recursive;
 	int tty;
+	const char *spec; /* a file, instead of an environment that is there */
 	int background, list_background;
 	const char *end_background;
 	const char *stdin_from; /* "-", FILE or "@TEXT"; NULL: nothing, or our own with raw */
@@ -55,17 +57,22 @@ int exec_intake(const struct exec_options *options, char **operands, struct exec
 	struct sbx_err *err) __attribute__((warn_unused_result));
 void exec_request_done(struct exec_request *request);
 
-/* ---- target.c: the environment, which has to be there and ready */
+/* ---- target.c: the environment, which has to be there and ready, or is made when it is needed */
 struct exec_target {
 	struct sbx_tool tool;
+	struct sbx_spec spec; /* with --spec */
 	struct sbx_env env;
 	int tool_open, env_open;
 	struct sbx_env_record record;
 	char **variables; /* of its spec, NULL-terminated */
 	const struct sbx_mech *mech;
 };
-int exec_target_open(const struct exec_options *options, const char *env_id,
+/* argv: of main, should we have to run again in a scope of our own (mech/provision.h). */
+int exec_target_open(const struct exec_options *options, const char *env_id, char **argv,
 	struct exec_target *target, struct sbx_err *err) __attribute__((warn_unused_result));
+/* From here on the rest of the struct is there. With --spec it provisions, once. */
+int exec_target_ready(struct exec_target *target, struct sbx_err *err)
+	__attribute__((warn_unused_result));
 void exec_target_close(struct exec_target *target); /* a zeroed one is fine */
 
 struct exec_run;

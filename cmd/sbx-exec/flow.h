@@ -120,7 +120,7 @@ void exec_stream_close(struct exec_stream *stream);
 /* ---- hold.c: our hold on the environment: a loop, a session, and the commands over it */
 struct exec_run;
 struct exec_hold {
-	const struct exec_target *target;
+	struct exec_target *target; /* borrowed; ready before there is a session */
 	struct sbx_loop *loop;
 	struct sbx_session *session; /* NULL: not open, or the environment died */
 	struct sbx_loop_io *events;
@@ -134,7 +134,7 @@ struct exec_hold {
 };
 /* From here to exec_hold_close() the signals that end us are held: they cancel what runs, and stop
  * the loop when nothing does, or at the second. */
-int exec_hold_open(struct exec_hold *hold, const struct exec_target *target, struct sbx_err *err)
+int exec_hold_open(struct exec_hold *hold, struct exec_target *target, struct sbx_err *err)
 	__attribute__((warn_unused_result));
 /* The session, opened if it is not; again after the environment died. */
 int exec_hold_session(struct exec_hold *hold, struct sbx_err *err)

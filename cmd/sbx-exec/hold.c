@@ -88,7 +88,7 @@ exec_hold_session(struct exec_hold *hold, struct sbx_err *err)
 }
 
 int
-exec_hold_open(struct exec_hold *hold, const struct exec_target *target, struct sbx_err *err)
+exec_hold_open(struct exec_hold *hold, struct exec_target *target, struct sbx_err *err)
 {
 	hold->target = target;
 	exec_signals_hold(&hold->held, hold->terminal != NULL);

@@ -89,6 +89,27 @@ take_command(char **operands, struct exec_request *request, struct sbx_err *err)
 	return sbx_request_check_argv(request->argv, err);
 }
 
+/* The environment comes of a file: what follows -- is the command, and nothing stands before it. */
+static int
+take_spec(const struct exec_options *options, char **operands, int no_command,
+	struct exec_request *request, struct sbx_err *err)
+{
+	int has_operands = operands[0] != NULL, dashes = strcmp(operands[-1], "--") == 0;
+
+	if (strcmp(options->spec, "-") == 0)
+		return sbx_fail(err, SBX_E_USAGE,
+			"--spec -: standard input is the command's or holds the requests");
+	if (has_operands && (!dashes || options->stream || no_command))
+		return sbx_fail(err, SBX_E_USAGE, "\"%.64s\": --spec names the environment already",
+			operands[0]);
+	if (options->stream || no_command)
+		return 0;
+	if (!has_operands)
+		return sbx_fail(err, SBX_E_USAGE, "no command after --");
+	request->argv = operands;
+	return sbx_request_check_argv(request->argv, err);
+}
+
 int
 exec_intake(const struct exec_options *options, char **operands, struct exec_request *request,
 	struct sbx_err *err)
@@ -97,6 +118,8 @@ exec_intake(const struct exec_options *options, char **operands, struct exec_req
 
 	if (exec_options_check(options, err) < 0)
 		return -1;
+	if (options->spec != NULL)
+		return take_spec(options, operands, no_command, request, err);
 	if (operands[0] == NULL)
 		return sbx_fail(err, SBX_E_USAGE, "no environment is named");
 	if (options->stream && (operands[1] != NULL || strcmp(operands[0], "-") == 0))

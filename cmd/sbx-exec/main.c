@@ -109,7 +109,10 @@ work(struct exec *exec, int argc, char **argv, int64_t began_us, struct sbx_err 
 	if (operand < 0 || exec_intake(&exec->options, argv + operand, &exec->request, err) < 0)
 		return -1;
 	/* open: from here on no new right is wanted */
-	if (exec_target_open(&exec->options, exec->request.env_id, &exec->target, err) < 0)
+	if (exec_target_open(&exec->options, exec->request.env_id, argv, &exec->target, err) < 0)
+		return -1;
+	/* A stream waits with that for its first request. */
+	if (!exec->options.stream && exec_target_ready(&exec->target, err) < 0)
 		return -1;
 	/* serve */
 	if (exec->request.argv != NULL)
@@ -165,7 +168,7 @@ main(int argc, char **argv)
 	sbx_cmd_env_done(&exec.plan.variables);
 	exec_target_close(&exec.target);
 	exec_request_done(&exec.request);
-	if (exec.options.release)
+	if (exec.options.release || exec.options.spec != NULL)
 		sbx_tool_undefer();
 	return status;
 }

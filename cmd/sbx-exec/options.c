@@ -16,6 +16,11 @@
 static const char *const on_eof_names[] = { "finish", "cancel", NULL };
 
 static const struct sbx_opt table[] = {
+	{ .name = "spec",
+		.kind = SBX_OPT_STRING,
+		.argument = "FILE",
+		.offset = AT(spec),
+		.help = "the environment of this spec, made when it is first needed" },
 	{ .name = "", .kind = SBX_OPT_HEAD, .help = "The command" },
 	{ .name = "timeout",
 		.kind = SBX_OPT_DURATION,
@@ -120,7 +125,9 @@ static const struct sbx_opt table[] = {
 static const char *const usage[] = {
 	"[options] ENV -- COMMAND [ARGUMENT...]",
 	"[options] - -- COMMAND [ARGUMENT...]",
+	"--spec FILE [options] -- COMMAND [ARGUMENT...]",
 	"--stream [options] ENV",
+	"--stream --spec FILE [options]",
 	"--get PATH | --put PATH | --ls PATH | --authorize PATH [options] ENV",
 	"--list-background | --end-background NAME [options] ENV",
 	NULL,

@@ -1,6 +1,7 @@
 /*
  * The environment that the command runs in: found in the state directory by its id, ready, not
- * expired, its mechanism known. Changes nothing of it.
+ * expired, its mechanism known; or, of a spec, provisioned when it is first needed. Changes nothing of
+ * one that is there.
  */
 #include "exec.h"
 
@@ -9,6 +10,7 @@
 #include "base/mem.h"
 #include "base/scoped.h"
 #include "data/json.h"
+#include "mech/provision.h"
 
 static int
 check_state(const struct exec_target *target, struct sbx_err *err)
@@ -62,13 +64,9 @@ read_variables(struct exec_target *target, struct sbx_err *err)
 	return 0;
 }
 
-int
-exec_target_open(const struct exec_options *options, const char *env_id, struct exec_target *target,
-	struct sbx_err *err)
+static int
+open_env(struct exec_target *target, const char *env_id, struct sbx_err *err)
 {
-	if (sbx_tool_open(&options->common, &target->tool, err) < 0)
-		return -1;
-	target->tool_open = 1;
 	if (sbx_env_open(&target->tool.state, env_id, &target->env, err) < 0)
 		return -1;
 	target->env_open = 1;
@@ -80,14 +78,52 @@ exec_target_open(const struct exec_options *options, const char *env_id, struct 
 	return target->mech == NULL ? -1 : 0;
 }
 
-void
-exec_target_close(struct exec_target *target)
+static void
+close_env(struct exec_target *target)
 {
 	for (char **item = target->variables; item != NULL && *item != NULL; item++)
 		free(*item);
 	free(target->variables);
+	target->variables = NULL;
 	if (target->env_open)
 		sbx_env_close(&target->env);
+	target->env_open = 0;
+}
+
+int
+exec_target_open(const struct exec_options *options, const char *env_id, char **argv,
+	struct exec_target *target, struct sbx_err *err)
+{
+	if (sbx_tool_open(&options->common, &target->tool, err) < 0)
+		return -1;
+	target->tool_open = 1;
+	if (options->spec == NULL)
+		return open_env(target, env_id, err);
+	if (sbx_provision_read_spec(options->spec, &target->tool.config, &target->spec, err) < 0)
+		return -1;
+	return sbx_delegate(&target->tool, target->spec.mechanism, argv, err);
+}
+
+int
+exec_target_ready(struct exec_target *target, struct sbx_err *err)
+{
+	char id[SBX_ENV_ID_SIZE];
+
+	if (target->env_open)
+		return 0;
+	sbx_spec_env_id(target->spec.tenant, target->spec.run, target->spec.epoch, id);
+	if (sbx_provision(&target->tool, &target->spec, NULL, NULL, err) == 0 &&
+		open_env(target, id, err) == 0)
+		return 0;
+	close_env(target);
+	return -1;
+}
+
+void
+exec_target_close(struct exec_target *target)
+{
+	close_env(target);
+	sbx_spec_done(&target->spec);
 	if (target->tool_open)
 		sbx_tool_close(&target->tool);
 }

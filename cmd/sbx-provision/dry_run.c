@@ -29,14 +29,14 @@ int
 provision_dry_run(const struct sbx_tool *tool, const struct sbx_spec *spec, struct sbx_err *err)
 {
 	SBX_AUTO_BUF lines = SBX_BUF_INIT(LINES_MAX);
-	struct provision_job job;
+	struct sbx_provision job;
 
-	if (provision_job_init(tool, spec, &job, err) < 0)
+	if (sbx_provision_init(tool, spec, &job, err) < 0)
 		return -1;
 	if (job.mech->dry_run == NULL)
 		return sbx_fail(err, SBX_E_BAD_REQUEST, "mechanism %s runs no commands",
 			job.mech->name);
-	provision_job_record(&job);
+	sbx_provision_record(&job);
 	if (job.mech->dry_run(&tool->host, spec, &job.record, add_call, &lines, err) < 0 ||
 		sbx_buf_check(&lines, "the calls", err) < 0)
 		return -1;

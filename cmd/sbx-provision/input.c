@@ -2,7 +2,6 @@
  * Where the spec comes from: a file, stdin, or the options, which become the same JSON, so that
  * there is one reader and one set of errors. Checks nothing that the reader checks.
  */
-#include <fcntl.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -137,18 +136,6 @@ from_options(const struct provision_options *options, struct sbx_buf *text, stru
 	return sbx_json_out_line(&json, "spec", err);
 }
 
-/* A file by the caller's own path: whatever can be read to its end, a pipe of the shell as well. */
-static int
-from_file(const char *path, struct sbx_buf *text, struct sbx_err *err)
-{
-	SBX_AUTO_FD fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY);
-
-	if (fd < 0)
-		return sbx_fail_sys(err, errno == ENOENT ? SBX_E_NOT_FOUND : SBX_E_IO, "spec %s",
-			path);
-	return sbx_io_read_all(fd, text, "spec", err);
-}
-
 static int
 gather(const struct provision_options *options, struct sbx_buf *text, struct sbx_err *err)
 {
@@ -161,8 +148,6 @@ gather(const struct provision_options *options, struct sbx_buf *text, struct sbx
 		return sbx_fail(err, SBX_E_USAGE, "--%s needs --run", option);
 	if (option != NULL)
 		return from_options(options, text, err);
-	if (options->spec != NULL && strcmp(options->spec, "-") != 0)
-		return from_file(options->spec, text, err);
 	if (options->spec == NULL && isatty(STDIN_FILENO)) {
 		sbx_fail(err, SBX_E_USAGE, "no spec: --run NAME, --spec FILE, or JSON on stdin");
 		return sbx_fail_hint(err, "see --help");
@@ -177,6 +162,8 @@ provision_input(const struct provision_options *options, const struct sbx_config
 	SBX_AUTO_BUF text = SBX_BUF_INIT(SBX_SPEC_MAX);
 
 	*spec = (struct sbx_spec){ 0 };
+	if (options->spec != NULL && strcmp(options->spec, "-") != 0 && first_given(options) == NULL)
+		return sbx_provision_read_spec(options->spec, config, spec, err);
 	if (gather(options, &text, err) < 0)
 		return -1;
 	return sbx_spec_read(sbx_buf_str(&text), text.length, config, spec, err);

@@ -1,7 +1,20 @@
 /* sbx-provision(8): make an environment from a spec, or say what would be done. */
 #include "base/clock.h"
+#include "base/scoped.h"
 #include "data/errors.h"
 #include "provision.h"
+
+/* Its record is its answer: an environment that nobody heard of is taken down again. */
+static int
+print(void *arg, const struct sbx_env_record *record, int created, struct sbx_err *err)
+{
+	const int64_t *started_us = arg;
+	SBX_AUTO_BUF line = SBX_BUF_INIT(64 * 1024);
+
+	if (sbx_env_record_line(record, created, sbx_clock_mono_us() - *started_us, &line, err) < 0)
+		return -1;
+	return sbx_tool_print(&line, err);
+}
 
 /* Answers the exit status, or -1 with err. */
 static int
@@ -13,7 +26,7 @@ run(const struct provision_options *options, char **argv, int64_t started_us, st
 
 	if (sbx_tool_open(&options->common, &tool, err) < 0)
 		return -1;
-	if (provision_delegate(&tool, options, argv, err) < 0) {
+	if (sbx_delegate(&tool, options->mechanism, argv, err) < 0) {
 		status = -1;
 	} else if (options->probe) {
 		status = provision_probe(&tool, options->table, &works, err);
@@ -25,7 +38,7 @@ run(const struct provision_options *options, char **argv, int64_t started_us, st
 		status = provision_input(options, &tool.config, &spec, err);
 		if (status == 0)
 			status = options->dry_run ? provision_dry_run(&tool, &spec, err) :
-						    provision_build(&tool, &spec, started_us, err);
+						    sbx_provision(&tool, &spec, print, &started_us, err);
 		sbx_spec_done(&spec);
 	}
 	sbx_tool_close(&tool);

@@ -3,14 +3,15 @@
  * names, the mechanism's work, and only then the answer. Undoes all of it on failure. Knows no
  * mechanism's insides.
  */
+#include "mech/provision.h"
+
 #include <fcntl.h>
 #include <sys/stat.h>
 
-#include "base/clock.h"
+#include "base/io.h"
 #include "base/log.h"
 #include "base/scoped.h"
 #include "mech/teardown.h"
-#include "provision.h"
 #include "state/lease.h"
 
 /* The marker tells a fresh workspace from one that was emptied; it is there before any command. */
@@ -28,20 +29,21 @@ make_workspace(const struct sbx_env *env, struct sbx_err *err)
 	return 0;
 }
 
-static int
-print(const struct provision_job *job, int created, struct sbx_err *err)
-{
-	SBX_AUTO_BUF line = SBX_BUF_INIT(64 * 1024);
-	int64_t took_us = sbx_clock_mono_us() - job->started_us;
+/* Who asked, and how it is told. */
+struct teller {
+	sbx_provision_fn *tell;
+	void *arg;
+};
 
-	if (sbx_env_record_line(&job->record, created, took_us, &line, err) < 0)
-		return -1;
-	return sbx_tool_print(&line, err);
+static int
+tell(const struct teller *teller, const struct sbx_provision *job, int created, struct sbx_err *err)
+{
+	return teller->tell == NULL ? 0 : teller->tell(teller->arg, &job->record, created, err);
 }
 
 /* What runs lives on without us once the lease is durable and the record says ready and names it. */
 static int
-settle(struct provision_job *job, int *lease, struct sbx_err *err)
+settle(struct sbx_provision *job, int *lease, struct sbx_err *err)
 {
 	if (sbx_lease_commit(&job->tool->state, sbx_take_fd(lease), err) < 0)
 		return -1;
@@ -51,13 +53,13 @@ settle(struct provision_job *job, int *lease, struct sbx_err *err)
 	return job->mech->keep(sbx_take_ptr(job->birth), err);
 }
 
-/* An environment counts as made when it is settled and its line out. */
+/* An environment counts as made when it is settled and told of. */
 static int
-make(struct provision_job *job, int *lease, struct sbx_err *err)
+make(struct sbx_provision *job, const struct teller *teller, int *lease, struct sbx_err *err)
 {
 	const struct sbx_mech_host *host = &job->tool->host;
 
-	provision_job_record(job);
+	sbx_provision_record(job);
 	if (sbx_env_write_spec(&job->env, job->spec->canonical, err) < 0 ||
 		sbx_env_write(&job->env, &job->record, err) < 0 ||
 		(!job->mech->own_workspace && make_workspace(&job->env, err) < 0) ||
@@ -67,12 +69,12 @@ make(struct provision_job *job, int *lease, struct sbx_err *err)
 		return -1;
 	if (sbx_tool_deferred())
 		return sbx_fail(err, SBX_E_CANCELLED, "ended by a signal");
-	return print(job, 1, err);
+	return tell(teller, job, 1, err);
 }
 
 /* Take it all down again; err keeps why, unless something stays, which matters more. */
 static void
-undo(struct provision_job *job, struct sbx_err *err)
+undo(struct sbx_provision *job, struct sbx_err *err)
 {
 	struct sbx_teardown report;
 	struct sbx_err stays = { 0 };
@@ -88,14 +90,15 @@ undo(struct provision_job *job, struct sbx_err *err)
 }
 
 static int
-claim_and_make(struct provision_job *job, int *lease, struct sbx_err *err)
+claim_and_make(struct sbx_provision *job, const struct teller *teller, int *lease,
+	struct sbx_err *err)
 {
-	int status, there = provision_claim(job, err);
+	int status, there = sbx_provision_claim(job, err);
 
 	if (there < 0)
 		return -1;
 	if (there == 0) {
-		status = make(job, lease, err);
+		status = make(job, teller, lease, err);
 		if (status < 0) {
 			undo(job, err);
 			return -1;
@@ -103,25 +106,41 @@ claim_and_make(struct provision_job *job, int *lease, struct sbx_err *err)
 	} else {
 		status = sbx_lease_commit(&job->tool->state, sbx_take_fd(lease), err);
 		if (status == 0)
-			status = print(job, 0, err);
+			status = tell(teller, job, 0, err);
 	}
 	sbx_env_close(&job->env);
 	return status;
 }
 
 int
-provision_build(const struct sbx_tool *tool, const struct sbx_spec *spec, int64_t started_us,
-	struct sbx_err *err)
+sbx_provision(const struct sbx_tool *tool, const struct sbx_spec *spec, sbx_provision_fn *fn,
+	void *arg, struct sbx_err *err)
 {
-	struct provision_job job;
+	const struct teller teller = { .tell = fn, .arg = arg };
+	struct sbx_provision job;
 	SBX_AUTO_FD lease = -1;
 
-	if (provision_job_init(tool, spec, &job, err) < 0)
+	if (sbx_provision_init(tool, spec, &job, err) < 0)
 		return -1;
-	job.started_us = started_us;
 	sbx_tool_defer();
 	if (sbx_lease_take(&tool->state, spec->tenant, spec->run, spec->epoch,
 		    job.now_wall_ms + job.expires_ms, &lease, err) < 0)
 		return -1;
-	return claim_and_make(&job, &lease, err);
+	return claim_and_make(&job, &teller, &lease, err);
+}
+
+int
+sbx_provision_read_spec(const char *path, const struct sbx_config *config, struct sbx_spec *spec,
+	struct sbx_err *err)
+{
+	SBX_AUTO_BUF text = SBX_BUF_INIT(SBX_SPEC_MAX);
+	SBX_AUTO_FD fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY);
+
+	*spec = (struct sbx_spec){ 0 };
+	if (fd < 0)
+		return sbx_fail_sys(err, errno == ENOENT ? SBX_E_NOT_FOUND : SBX_E_IO, "spec %s",
+			path);
+	if (sbx_io_read_all(fd, &text, "spec", err) < 0)
+		return -1;
+	return sbx_spec_read(sbx_buf_str(&text), text.length, config, spec, err);
 }

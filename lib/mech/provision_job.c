@@ -2,6 +2,8 @@
  * What a provision sets out from: which mechanism, whether the rules let it run here, the id, the
  * times, and the record as it is before anything is made. Touches nothing.
  */
+#include "mech/provision.h"
+
 #include <fcntl.h>
 #include <stdio.h>
 
@@ -9,13 +11,12 @@
 #include "base/log.h"
 #include "base/path.h"
 #include "base/scoped.h"
-#include "provision.h"
 
 /* Every text of a spec fits its place in the record: their bounds are the same. */
 #define PUT(place, text) snprintf(place, sizeof(place), "%s", text)
 
 void
-provision_job_record(struct provision_job *job)
+sbx_provision_record(struct sbx_provision *job)
 {
 	const struct sbx_spec *spec = job->spec;
 	struct sbx_env_record *record = &job->record;
@@ -44,7 +45,7 @@ provision_job_record(struct provision_job *job)
 
 /* Which mechanism, and whether it may run here: before anything is touched. */
 static int
-choose(struct provision_job *job, struct sbx_err *err)
+choose(struct sbx_provision *job, struct sbx_err *err)
 {
 	const struct sbx_config *config = &job->tool->config;
 	const char *name = job->spec->mechanism != NULL ? job->spec->mechanism : config->mechanism;
@@ -74,10 +75,10 @@ can_remove(const struct sbx_tool *tool, struct sbx_err *err)
 }
 
 int
-provision_job_init(const struct sbx_tool *tool, const struct sbx_spec *spec,
-	struct provision_job *job, struct sbx_err *err)
+sbx_provision_init(const struct sbx_tool *tool, const struct sbx_spec *spec,
+	struct sbx_provision *job, struct sbx_err *err)
 {
-	*job = (struct provision_job){ .tool = tool, .spec = spec };
+	*job = (struct sbx_provision){ .tool = tool, .spec = spec };
 	if (choose(job, err) < 0 || can_remove(tool, err) < 0)
 		return -1;
 	sbx_spec_env_id(spec->tenant, spec->run, spec->epoch, job->id);

@@ -14,7 +14,7 @@
 #include "base/mem.h"
 #include "base/scoped.h"
 #include "kernel/cgroup.h"
-#include "provision.h"
+#include "mech/provision.h"
 
 #define GUARD "SBX_DELEGATED" /* set: this is the second run */
 #define TRIAL_MS 10000
@@ -24,14 +24,12 @@ static const char *const scope[] = { "systemd-run", "--user", "--scope", "--quie
 #define SCOPE_COUNT (sizeof(scope) / sizeof(scope[0]))
 
 static int
-wanted(const struct sbx_tool *tool, const struct provision_options *options)
+wanted(const struct sbx_tool *tool, const char *mechanism)
 {
-	const char *mechanism = options->mechanism != NULL ? options->mechanism :
-							     tool->config.mechanism;
 	struct sbx_cgroup_host host;
 
 	if (geteuid() == 0 || tool->config.cgroup != SBX_REQUIRED ||
-		strcmp(mechanism, "native") != 0 || getenv(GUARD) != NULL)
+		strcmp(mechanism != NULL ? mechanism : tool->config.mechanism, "native") != 0 || getenv(GUARD) != NULL)
 		return 0;
 	if (sbx_cgroup_host_open(NULL, &host, NULL) != 0)
 		return 1;
@@ -76,14 +74,13 @@ has_scopes(void)
 }
 
 int
-provision_delegate(const struct sbx_tool *tool, const struct provision_options *options,
-	char **argv, struct sbx_err *err)
+sbx_delegate(const struct sbx_tool *tool, const char *mechanism, char **argv, struct sbx_err *err)
 {
 	char self[PATH_MAX];
 	SBX_AUTO_FREE char **again = NULL;
 	ssize_t length;
 
-	if (!wanted(tool, options) || !has_scopes())
+	if (!wanted(tool, mechanism) || !has_scopes())
 		return 0;
 	length = readlink("/proc/self/exe", self, sizeof(self));
 	if (length < 0 || (size_t)length == sizeof(self))

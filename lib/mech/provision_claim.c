@@ -3,12 +3,13 @@
  * one, and what a crash left half made is cleared away first. Makes nothing but the directory that
  * the lock is in.
  */
+#include "mech/provision.h"
+
 #include <string.h>
 
 #include "base/clock.h"
 #include "base/log.h"
 #include "mech/teardown.h"
-#include "provision.h"
 
 #define WAIT_MS 60000
 #define SLICE_MS 250 /* between two looks at signals that wait */
@@ -21,7 +22,7 @@ cancelled(struct sbx_err *err)
 
 /* Signals are held back already: a directory that is made here is never left alone. */
 static int
-lock(struct provision_job *job, int64_t deadline_ms, int *created, struct sbx_err *err)
+lock(struct sbx_provision *job, int64_t deadline_ms, int *created, struct sbx_err *err)
 {
 	int64_t wait_ms = 0, left;
 
@@ -41,7 +42,7 @@ lock(struct provision_job *job, int64_t deadline_ms, int *created, struct sbx_er
 
 /* A ready one is the answer, if it is what was asked for and still there. */
 static int
-judge_ready(struct provision_job *job, struct sbx_err *err)
+judge_ready(struct sbx_provision *job, struct sbx_err *err)
 {
 	SBX_AUTO_BUF spec = SBX_BUF_INIT(SBX_SPEC_MAX);
 	const struct sbx_mech *mech = sbx_mech_find(job->record.mechanism, err);
@@ -71,7 +72,7 @@ judge_ready(struct provision_job *job, struct sbx_err *err)
 
 /* 1: the answer; 0: to be cleared away; -1: neither, and why. */
 static int
-judge(struct provision_job *job, struct sbx_err *err)
+judge(struct sbx_provision *job, struct sbx_err *err)
 {
 	if (sbx_env_read(&job->env, &job->record, err) < 0) {
 		/* Nothing is made before the record, so without one there is only the directory. */
@@ -98,7 +99,7 @@ judge(struct provision_job *job, struct sbx_err *err)
 }
 
 static int
-clear_away(struct provision_job *job, struct sbx_err *err)
+clear_away(struct sbx_provision *job, struct sbx_err *err)
 {
 	const struct sbx_mech *mech = job->mech;
 	struct sbx_teardown report;
@@ -110,7 +111,7 @@ clear_away(struct provision_job *job, struct sbx_err *err)
 }
 
 int
-provision_claim(struct provision_job *job, struct sbx_err *err)
+sbx_provision_claim(struct sbx_provision *job, struct sbx_err *err)
 {
 	int64_t deadline_ms = sbx_clock_mono_ms() + WAIT_MS;
 	int created, verdict;
