@@ -123,8 +123,9 @@ HEADERS = $(sort $(wildcard lib/*/*.h lib/*/*/*.h cmd/*/*.h test/*/*.h))
 # four times faster than glibc and keeps a twentieth of its memory.
 STATIC_TOOLS = $(filter sbx-init sbx-call sbx-relay,$(TOOLS))
 STATIC_LIB = base/err base/scoped base/fd base/io base/buf base/mem base/clock base/path base/num base/utf8 \
-	kernel/seccomp kernel/landlock kernel/caps kernel/rlimit \
-	state/workspace state/workspace_measure
+	base/walk kernel/seccomp kernel/landlock kernel/caps kernel/rlimit \
+	state/tree state/workspace state/workspace_path state/workspace_list state/workspace_measure \
+	state/workspace_write state/workspace_change
 HOST_TOOLS = $(filter-out $(STATIC_TOOLS),$(TOOLS))
 
 GEN = $(if $(wildcard $(GENERATOR)),$(B)/gen/seccomp_filter.h)

@@ -17,8 +17,7 @@
 
 #define READ_BYTES ((uint64_t)64 * 1024)
 #define LIST_NAMES ((uint64_t)200)
-#define ENTRY_MOST (sizeof(struct sbx_files_entry) + 255)
-#define LIST_TREE_BYTES ((uint64_t)128 * 1024) /* paths may be long: what a record has room for */
+#define ENTRY_MOST (sizeof(struct sbx_files_entry) + (uint64_t)SBX_FILES_PATH_MAX)
 
 static void
 want_of(const struct sbx_request *request, struct sbx_files_want *want)
@@ -36,7 +35,8 @@ want_of(const struct sbx_request *request, struct sbx_files_want *want)
 		.flags = (request->recursive ? SBX_FILES_RECURSIVE : 0u) |
 			(request->parents ? SBX_FILES_PARENTS : 0u) |
 			(request->create ? SBX_FILES_NEW : 0u) |
-			(request->append ? SBX_FILES_APPEND : 0u),
+			(request->append ? SBX_FILES_APPEND : 0u) |
+			(request->op == SBX_REQUEST_LIST ? SBX_FILES_PAGED : 0u),
 		.mode = request->has_mode ? request->mode : SBX_FILES_MODE_KEPT,
 		.path = request->path,
 		.to = request->to,
@@ -63,7 +63,7 @@ exec_files_make(const struct sbx_request *request, const struct sbx_limits *limi
 		files->limit = want->limit;
 	} else if (request->op == SBX_REQUEST_LIST) {
 		want->limit = request->limit != 0 ? request->limit : LIST_NAMES;
-		files->limit = request->recursive ? LIST_TREE_BYTES : want->limit * ENTRY_MOST;
+		files->limit = SBX_FILES_PAGE_MAX + ENTRY_MOST;
 	} else if (request->op == SBX_REQUEST_WRITE) {
 		want->limit = limits->workspace_bytes;
 	}

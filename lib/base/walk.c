@@ -11,7 +11,8 @@
  * removed something, so the walk ends.
  *
  * Nothing is entered but by openat2 without links and without crossing a mount; the kernel refuses
- * to unlink a mount point. Never clears a file's flags, never unmounts.
+ * to unlink a mount point. gVisor of 2022 has no openat2: there the device tells a mount, and one of
+ * the same file system is not told. Never clears a file's flags, never unmounts.
  */
 #include "base/walk.h"
 
@@ -87,6 +88,30 @@ fail_errno(const struct walk *walk, const char *name, int sys)
 	return FAILED;
 }
 
+static int
+open_plainly(int dir_fd, const char *name, int flags)
+{
+	SBX_AUTO_FD fd = openat(dir_fd, name, flags | O_CLOEXEC);
+	struct stat above, st;
+
+	if (fd < 0 || fstat(dir_fd, &above) < 0 || fstat(fd, &st) < 0)
+		return -1;
+	if (st.st_dev != above.st_dev) {
+		errno = EXDEV;
+		return -1;
+	}
+	return sbx_take_fd(&fd);
+}
+
+/* A directory: with O_NOFOLLOW and O_DIRECTORY among the flags. */
+static int
+open_directory(int dir_fd, const char *name, int flags)
+{
+	int fd = sbx_path_openat2(dir_fd, name, flags, 0, ENTER);
+
+	return fd < 0 && errno == ENOSYS ? open_plainly(dir_fd, name, flags) : fd;
+}
+
 /*
  * A directory that we may not read, as not root: its mode is changed through an O_PATH descriptor,
  * which needs no permission and cannot be a link. fchmod(2) does not take one, /proc does.
@@ -94,8 +119,7 @@ fail_errno(const struct walk *walk, const char *name, int sys)
 static int
 open_up(int dir_fd, const char *name)
 {
-	SBX_AUTO_FD fd = sbx_path_openat2(dir_fd, name, O_PATH | O_DIRECTORY | O_NOFOLLOW, 0,
-		ENTER);
+	SBX_AUTO_FD fd = open_directory(dir_fd, name, O_PATH | O_DIRECTORY | O_NOFOLLOW);
 	char path[32];
 
 	if (fd < 0)
@@ -108,10 +132,10 @@ static int
 open_child(int dir_fd, const char *name)
 {
 	int flags = O_RDONLY | O_DIRECTORY | O_NOFOLLOW;
-	int fd = sbx_path_openat2(dir_fd, name, flags, 0, ENTER);
+	int fd = open_directory(dir_fd, name, flags);
 
 	if (fd < 0 && errno == EACCES && open_up(dir_fd, name) == 0)
-		fd = sbx_path_openat2(dir_fd, name, flags, 0, ENTER);
+		fd = open_directory(dir_fd, name, flags);
 	return fd;
 }
 
@@ -177,8 +201,7 @@ remove_entry(struct walk *walk, int dir_fd, const char *name, unsigned char type
 static enum outcome
 sweep(struct walk *walk)
 {
-	_Alignas(struct dirent64) char
-		bytes[2048]; /* small, as it is read anew after each entered entry */
+	_Alignas(struct dirent64) char bytes[2048]; /* small: read anew after an entered entry */
 	size_t at = walk->depth - 1;
 	int fd = walk->levels[at].fd;
 	off_t offset = walk->levels[at].offset;
@@ -186,7 +209,7 @@ sweep(struct walk *walk)
 	const struct dirent64 *entry;
 	ssize_t n, pos;
 
-	while ((n = getdents64(fd, bytes, sizeof(bytes))) > 0) {
+	while ((n = getdents64(fd, (void *)bytes, sizeof(bytes))) > 0) {
 		for (pos = 0; pos < n; pos += entry->d_reclen, offset = entry->d_off) {
 			entry = (const void *)(bytes + pos);
 			if (strcmp(entry->d_name, ".") == 0 || strcmp(entry->d_name, "..") == 0)
@@ -230,6 +253,7 @@ leave(struct walk *walk)
 {
 	SBX_AUTO_FD fd = -1;
 	struct level *above;
+	struct stat st;
 
 	walk->left = walk->levels[--walk->depth];
 	fd = walk->left.fd;
@@ -238,7 +262,9 @@ leave(struct walk *walk)
 	if (reopen_above(walk, fd) < 0)
 		return fail_errno(walk, "..", errno);
 	above = &walk->levels[walk->depth - 1];
-	if (lseek(above->fd, above->offset, SEEK_SET) < 0)
+	/* ext4 knows no place in a directory that somebody removed; reading on there is an end. */
+	if (lseek(above->fd, above->offset, SEEK_SET) < 0 &&
+		(fstat(above->fd, &st) < 0 || st.st_nlink > 0))
 		return fail_errno(walk, ".", errno);
 	return 0;
 }

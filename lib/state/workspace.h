@@ -12,6 +12,7 @@
 #include <stdint.h>
 
 #define SBX_FILES_PATH_MAX 65536 /* bytes with the NUL: trees may be deeper than PATH_MAX */
+#define SBX_FILES_PAGE_MAX ((uint64_t)96 * 1024)
 #define SBX_FILES_NAME_SIZE 256 /* a component with its NUL */
 
 enum sbx_files_op {
@@ -24,15 +25,16 @@ enum sbx_files_op {
 	SBX_FILES_WRITE, /* a regular file out of what comes in: whole, or not at all */
 	SBX_FILES_MKDIR,
 	SBX_FILES_RENAME, /* path becomes `to`, which is replaced as rename(2) does */
-	SBX_FILES_REMOVE,
+	SBX_FILES_REMOVE, /* the entry itself, whatever it is; a directory must be empty */
 };
 
 enum sbx_files_flag {
-	SBX_FILES_RECURSIVE = 1, /* LIST: what directories hold too, by paths relative to the first;
-				  * REMOVE: a directory with all that it holds */
+	SBX_FILES_RECURSIVE = 1, /* LIST: what directories hold too, right behind each, by paths
+				  * relative to the first; REMOVE: a directory with all it holds */
 	SBX_FILES_PARENTS = 2, /* WRITE, MKDIR: make directories that are missing above; MKDIR: and
 				* one that is there already is fine */
 	SBX_FILES_NEW = 4, /* WRITE, RENAME: EXISTS instead of replacing */
+	SBX_FILES_PAGED = 16, /* LIST: an answer of more than SBX_FILES_PAGE_MAX bytes is TOO_LARGE, too */
 	SBX_FILES_APPEND = 8, /* WRITE: after what is there; not whole or nothing */
 };
 
@@ -43,10 +45,10 @@ enum sbx_files_failure {
 	SBX_FILES_IS_A_DIRECTORY,
 	SBX_FILES_SYMLINK,
 	SBX_FILES_SPECIAL, /* device, fifo, socket */
-	SBX_FILES_OUTSIDE, /* "..", absolute, another file system; the workspace itself where it is to
-			    * be changed */
+	SBX_FILES_OUTSIDE, /* "..", absolute, another file system or a mount point; to be changed:
+			    * the workspace itself; RENAME: a directory to below itself */
 	SBX_FILES_TOO_LARGE, /* there is more than limit, which was sent */
-	SBX_FILES_IO,
+	SBX_FILES_IO, /* also: the tree was moved meanwhile, uid:gid could not be taken over */
 	SBX_FILES_EXISTS,
 	SBX_FILES_NOT_EMPTY,
 	SBX_FILES_DENIED, /* its owner may not */
@@ -83,10 +85,19 @@ struct sbx_files_want {
 /*
  * Do what is asked and write the answer to `out`: bytes of one machine's own order. Blocks as long as
  * `in` and `out` do and the tree is large; a tree that is moved meanwhile is an error, never another
- * tree. An op that changes something takes over the identity uid:gid for good (effective ids only).
+ * tree. An op that changes something takes over the identity uid:gid, where we are effectively root,
+ * and the umask 0, both for good (effective ids and no supplementary groups): for a process of its own.
  *
  * WRITE takes its bytes from `in` as chunks, each a uint32_t and so many bytes; one of 0 bytes is the
- * end. An end of file before it leaves the file as it was. Other ops do not read `in`.
+ * end. An end of file before it leaves the file as it was. A failure may be answered before all came
+ * in. Until it is whole the file is ".sbx-write-" and 16 hex digits beside its name, which stays if we
+ * are killed. What is replaced must be a regular file, which need not be writable: its directory must.
+ * Other ops do not read `in`.
+ *
+ * A recursive LIST goes into no mount point, no directory that may not be read, and none so deep that
+ * paths were SBX_FILES_PATH_MAX bytes or had more than 1,024 components: those are only listed. Each
+ * call walks from the beginning. A recursive REMOVE ends at a mount point (OUTSIDE) and at what the
+ * owner may not remove (DENIED); what came before is gone.
  */
 enum sbx_files_failure sbx_workspace_serve(int workspace_fd, const struct sbx_files_want *want,
 	int in, int out);

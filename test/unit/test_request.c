@@ -89,7 +89,7 @@ test_refused(void)
 		{ "{}", SBX_E_BAD_REQUEST, "request.op" },
 		{ "{\"op\":1}", SBX_E_BAD_REQUEST, "request.op" },
 		{ "{\"op\":\"fly\"}", SBX_E_BAD_REQUEST, "request.op" },
-		{ "{\"op\":\"write\"}", SBX_E_UNAVAILABLE, "write" },
+		{ "{\"op\":\"changes\"}", SBX_E_UNAVAILABLE, "changes" },
 		{ "{\"op\":\"ping\",\"id\":1.5}", SBX_E_BAD_REQUEST, "request.id" },
 		{ "{\"op\":\"ping\",\"id\":true}", SBX_E_BAD_REQUEST, "request.id" },
 		{ "{\"op\":\"ping\",\"id\":1,\"id\":2}", SBX_E_BAD_REQUEST, "id" },

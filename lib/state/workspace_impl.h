@@ -1,0 +1,38 @@
+/* What the workspace*.c files share and nobody else includes. */
+#ifndef SBX_STATE_WORKSPACE_IMPL_H
+#define SBX_STATE_WORKSPACE_IMPL_H
+
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/stat.h>
+
+#include "state/workspace.h"
+
+/* workspace_path.c */
+
+/* What an entry on device `dev` has to be: a directory, or else a regular file. */
+enum sbx_files_failure sbx_workspace_judge(const struct stat *st, int directory, uint64_t dev);
+
+/* sbx_workspace_walk(), which with `make` makes the directories that are missing, 0755. */
+enum sbx_files_failure sbx_workspace_walk_make(int workspace_fd, const char *path, int make,
+	uint64_t *dev, int *dir, char name[SBX_FILES_NAME_SIZE]);
+
+/* workspace.c */
+void sbx_workspace_describe(const struct stat *st, size_t name_bytes,
+	struct sbx_files_entry *entry);
+enum sbx_files_failure sbx_workspace_send(int out, const void *bytes, size_t length);
+
+/* workspace_list.c: takes fd. */
+enum sbx_files_failure sbx_workspace_list(int fd, const struct sbx_files_want *want, int out);
+
+/* workspace_write.c */
+enum sbx_files_failure sbx_workspace_write(int workspace_fd, const struct sbx_files_want *want,
+	int in);
+
+/* workspace_change.c: MKDIR, RENAME, REMOVE */
+enum sbx_files_failure sbx_workspace_change(int workspace_fd, const struct sbx_files_want *want);
+
+/* rename(2), but EEXIST instead of replacing, on any kernel. -1 with errno. */
+int sbx_workspace_rename_new(int from_dir, const char *from, int to_dir, const char *to);
+
+#endif
