@@ -125,8 +125,11 @@ STATIC_TOOLS = $(filter sbx-init sbx-call sbx-relay,$(TOOLS))
 STATIC_LIB = base/err base/scoped base/fd base/io base/buf base/mem base/clock base/path base/num base/utf8 \
 	base/walk kernel/seccomp kernel/landlock kernel/caps kernel/rlimit \
 	state/tree state/workspace state/workspace_path state/workspace_list state/workspace_measure \
-	state/workspace_write state/workspace_change
-HOST_TOOLS = $(filter-out $(STATIC_TOOLS),$(TOOLS))
+	state/workspace_write state/workspace_change state/workspace_export state/workspace_import
+# Private as those, but on the host; linked to its library as the system has it, since a parser of strangers'
+# archives is what security updates are for.
+SHARED_TOOLS = $(filter sbx-tar,$(TOOLS))
+HOST_TOOLS = $(filter-out $(STATIC_TOOLS) $(SHARED_TOOLS),$(TOOLS))
 
 GEN = $(if $(wildcard $(GENERATOR)),$(B)/gen/seccomp_filter.h)
 
@@ -213,6 +216,10 @@ define host_tool
 $(B)/$(1): $$(patsubst %.c,$(B)/obj/%.o,$$(wildcard cmd/$(1)/*.c)) $(B)/libsbx.a
 	$$(call say,ld)$$(TOOL_LINK) -o $$@ $$(filter %.o %.a,$$^) $$(LIBS)
 endef
+define shared_tool
+$(B)/$(1): $$(patsubst %.c,$(B)/obj/%.o,$$(wildcard cmd/$(1)/*.c)) $(B)/libsbx.a
+	$$(call say,ld)$$(HOST_LINK) -o $$@ $$(filter %.o %.a,$$^) $$(LIBS) -larchive
+endef
 define static_tool
 $(B)/static/$(1): $$(patsubst %.c,$(B)/static/%.o,$$(wildcard cmd/$(1)/*.c)) $(B)/static/libsbx.a
 	$$(call say,ld)$$(STATIC_LINK)
@@ -221,6 +228,7 @@ $(B)/$(1): $(B)/static/$(1)
 	@install -m 0111 $$< $$@
 endef
 $(foreach tool,$(HOST_TOOLS),$(eval $(call host_tool,$(tool))))
+$(foreach tool,$(SHARED_TOOLS),$(eval $(call shared_tool,$(tool))))
 $(foreach tool,$(STATIC_TOOLS),$(eval $(call static_tool,$(tool))))
 
 UNIT = $(UNIT_SRC:%.c=$(B)/%)
@@ -308,6 +316,7 @@ install: all
 	install -m 0755 contrib/sbx-run $(DESTDIR)$(bindir)
 	$(if $(STATIC_TOOLS),install -m 0111 $(STATIC_TOOLS:%=$(B)/static/%) \
 		$(DESTDIR)$(libexecdir))
+	$(if $(SHARED_TOOLS),install -m 0755 $(SHARED_TOOLS:%=$(B)/%) $(DESTDIR)$(libexecdir))
 	@for page in $(wildcard man/*.[1-8]); do \
 		dir="$(DESTDIR)$(mandir)/man$${page##*.}"; \
 		echo "install $$page"; \

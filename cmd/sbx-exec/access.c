@@ -5,10 +5,12 @@
  */
 #include "access.h"
 
+#include <fcntl.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 
+#include "base/mem.h"
 #include "base/scoped.h"
 #include "data/errors.h"
 #include "data/json.h"
@@ -24,6 +26,7 @@ struct access {
 	struct sbx_mech_files files;
 	struct exec_writer writer; /* of a listing */
 	struct listing listing;
+	struct tar tar;
 	int over;
 };
 
@@ -79,6 +82,14 @@ spell(struct access *access)
 		want->path = options->ls;
 		want->flags = options->recursive ? SBX_FILES_RECURSIVE : 0;
 		want->limit = INT64_MAX;
+	} else if (options->tar_out != NULL) {
+		want->op = SBX_FILES_EXPORT;
+		want->path = options->tar_out;
+		want->limit = access->hold->target->record.limits.workspace_bytes;
+	} else if (options->tar_in != NULL) {
+		want->op = SBX_FILES_IMPORT;
+		want->path = options->tar_in;
+		want->limit = access->hold->target->record.limits.workspace_bytes;
 	} else {
 		size_t inside = strlen(SBX_CHAN_WORKSPACE);
 
@@ -90,6 +101,31 @@ spell(struct access *access)
 	}
 }
 
+/* sbx-tar writes our stdout, or reads our stdin; we have the other end of it. */
+static int
+connect_tar(struct access *access, const struct exec_plan *plan, struct sbx_err *err)
+{
+	const struct sbx_tool *tool = &access->hold->target->tool;
+	struct exec_run *run = access->run;
+
+	if (access->options->tar_in != NULL) {
+		exec_feed_open_queue(&run->feed, 0);
+		return exec_run_open(run, plan, 0, err) < 0 ||
+				tar_begin_in(&access->tar, tool->host.libexec,
+					access->files.want.limit, err) < 0 ||
+				exec_outer_open(access->tar.ours, O_RDONLY, &run->feed.source, err) <
+					0 ?
+			-1 :
+			0;
+	}
+	run->plan = plan;
+	return tar_begin_out(&access->tar, tool->host.libexec, err) < 0 ||
+			exec_stream_open(&run->streams[0], access->tar.ours, 0, err) < 0 ||
+			exec_stream_open(&run->streams[1], -1, plan->output_bytes, err) < 0 ?
+		-1 :
+		0;
+}
+
 /* Our own side of its bytes. */
 static int
 connect_ends(struct access *access, const struct exec_plan *plan, struct sbx_err *err)
@@ -97,6 +133,8 @@ connect_ends(struct access *access, const struct exec_plan *plan, struct sbx_err
 	struct exec_run *run = access->run;
 	struct exec_stream *stream = &run->streams[0];
 
+	if (access->options->tar_in != NULL || access->options->tar_out != NULL)
+		return connect_tar(access, plan, err);
 	if (exec_run_open(run, plan, access->options->get != NULL, err) < 0)
 		return -1;
 	if (access->options->put != NULL)
@@ -174,6 +212,47 @@ print(const struct access *access, const char *type, const char *path, const cha
 	return sbx_tool_print(&line, err);
 }
 
+/*
+ * Two took part. What the walk refused counts first, unless its stream was only cut off: then sbx-tar
+ * knows why.
+ */
+static int
+answer_tar(struct access *access, struct sbx_err *err)
+{
+	const struct exec_outcome outcome = access->run->outcome;
+	int status = WIFEXITED(outcome.status) ? WEXITSTATUS(outcome.status) : SBX_FILES_IO;
+	int failed = exec_files_check(&access->files.want, &outcome, err) < 0 ||
+		status == SBX_FILES_TOO_LARGE;
+	struct sbx_files_want where = access->files.want;
+	SBX_AUTO_FREE char *path = NULL; /* at which it failed */
+	struct sbx_result_stream got;
+	struct sbx_err why = { 0 };
+
+	if (access->options->tar_in != NULL) {
+		sbx_excerpt_finish(&access->run->streams[0].excerpt, &got);
+		path = sbx_mem_dup_n(got.head, got.head_length);
+	}
+	/* Before sbx-tar can come to an end. */
+	exec_run_close(access->run);
+	if (tar_end(&access->tar, failed && status != SBX_FILES_BROKEN, &why) < 0 &&
+		(!failed || status == SBX_FILES_BROKEN)) {
+		*err = why;
+		return -1;
+	}
+	if (status == SBX_FILES_TOO_LARGE)
+		return sbx_fail(err, SBX_E_TOO_LARGE,
+			"\"%.100s\" has more bytes than a workspace may hold", where.path);
+	if (failed && path != NULL && path[0] != '\0') {
+		where.path = path;
+		return exec_files_check(&where, &outcome, err);
+	}
+	if (failed)
+		return -1;
+	return access->options->tar_in != NULL ?
+		print(access, "ok", access->options->tar_in, NULL, err) :
+		SBX_EXIT_OK;
+}
+
 static int
 answer(struct access *access, struct sbx_err *err)
 {
@@ -181,6 +260,8 @@ answer(struct access *access, struct sbx_err *err)
 	const struct exec_stream *stream = &access->run->streams[0];
 	const char *reason;
 
+	if (options->tar_in != NULL || options->tar_out != NULL)
+		return answer_tar(access, err);
 	if (options->authorize != NULL) {
 		if (judge(access, &reason, err) < 0 ||
 			print(access, "authorization", options->authorize, reason, err) < 0)
@@ -207,7 +288,7 @@ work(struct access *access, struct exec_plan *plan, struct sbx_err *err)
 	struct exec_wish wish = { .files = &access->files,
 		.env = no_variables,
 		.timeout_ms = access->options->timeout_ms,
-		.output_bytes = sizeof(struct sbx_files_entry),
+		.output_bytes = SBX_FILES_PATH_MAX,
 		.timeout_name = "--timeout" };
 
 	spell(access);
@@ -229,11 +310,14 @@ int
 exec_access(const struct exec_options *options, struct exec_hold *hold, struct exec_run *run,
 	struct exec_plan *plan, struct sbx_err *err)
 {
-	struct access access = { .options = options, .hold = hold, .run = run };
+	struct access access = {
+		.options = options, .hold = hold, .run = run, .tar = { .ours = -1, .said = -1 }
+	};
 	int status = work(&access, plan, err);
 
 	/* Before its loop is gone, and what it taps. */
 	exec_run_close(run);
+	tar_end(&access.tar, 1, NULL);
 	exec_writer_close(&access.writer);
 	listing_close(&access.listing);
 	return status;

@@ -128,9 +128,9 @@ exec_intake(const struct exec_options *options, char **operands, struct exec_req
 	if (no_command && operands[1] != NULL)
 		return sbx_fail(err, SBX_E_USAGE, "\"%.64s\": no command goes with these options",
 			operands[1]);
-	if (exec_options_access(options) && options->put != NULL && strcmp(operands[0], "-") == 0)
+	if ((options->put != NULL || options->tar_in != NULL) && strcmp(operands[0], "-") == 0)
 		return sbx_fail(err, SBX_E_USAGE,
-			"--put: standard input cannot be the env record and the file");
+			"standard input cannot be the env record and what is to be written");
 	if (!options->stream && !no_command && take_command(operands, request, err) < 0)
 		return -1;
 	request->from_stdin = strcmp(operands[0], "-") == 0;

@@ -92,6 +92,16 @@ static const struct sbx_opt table[] = {
 		.kind = SBX_OPT_FLAG,
 		.offset = AT(recursive),
 		.help = "with --ls: and all below it" },
+	{ .name = "tar-out",
+		.kind = SBX_OPT_STRING,
+		.argument = "PATH",
+		.offset = AT(tar_out),
+		.help = "a directory and all below it to stdout, as a tar archive" },
+	{ .name = "tar-in",
+		.kind = SBX_OPT_STRING,
+		.argument = "PATH",
+		.offset = AT(tar_in),
+		.help = "a tar archive from stdin into a directory" },
 	{ .name = "authorize",
 		.kind = SBX_OPT_STRING,
 		.argument = "PATH",
@@ -129,6 +139,7 @@ static const char *const usage[] = {
 	"--stream [options] ENV",
 	"--stream --spec FILE [options]",
 	"--get PATH | --put PATH | --ls PATH | --authorize PATH [options] ENV",
+	"--tar-out PATH | --tar-in PATH [options] ENV",
 	"--list-background | --end-background NAME [options] ENV",
 	NULL,
 };
@@ -144,7 +155,7 @@ int
 exec_options_access(const struct exec_options *options)
 {
 	return options->get != NULL || options->put != NULL || options->ls != NULL ||
-		options->authorize != NULL;
+		options->authorize != NULL || options->tar_in != NULL || options->tar_out != NULL;
 }
 
 int
@@ -158,7 +169,8 @@ static int
 check_access(const struct exec_options *options, struct sbx_err *err)
 {
 	int count = (options->get != NULL) + (options->put != NULL) + (options->ls != NULL) +
-		(options->authorize != NULL) + options->stream + options->list_background +
+		(options->authorize != NULL) + (options->tar_in != NULL) + (options->tar_out != NULL) +
+		options->stream + options->list_background +
 		(options->end_background != NULL);
 
 	if (count > 1)

@@ -267,7 +267,7 @@ exec_fail(const struct exec_options *options, const struct exec_request *request
 {
 	int status = sbx_code_exit(err->code);
 
-	if (options->raw || options->get != NULL || options->ls != NULL)
+	if (options->raw || options->get != NULL || options->ls != NULL || options->tar_out != NULL)
 		sbx_log_err(err); /* stdout is not for records */
 	else if (request->upstream.length == 0)
 		status = sbx_tool_fail(err, NULL);

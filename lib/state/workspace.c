@@ -106,6 +106,8 @@ look(int workspace_fd, const struct sbx_files_want *want, int out)
 		return measure(fd, out);
 	if (want->op == SBX_FILES_LIST)
 		return sbx_workspace_list(fd, want, out);
+	if (want->op == SBX_FILES_EXPORT)
+		return sbx_workspace_export(fd, want, out);
 	return read_out(fd, want->offset, want->limit, out);
 }
 
@@ -134,15 +136,20 @@ sbx_workspace_serve(int workspace_fd, const struct sbx_files_want *want, int in,
 	case SBX_FILES_STAT:
 	case SBX_FILES_LIST:
 	case SBX_FILES_READ:
+	case SBX_FILES_EXPORT:
 		return look(workspace_fd, want, out);
 	case SBX_FILES_WRITE:
 	case SBX_FILES_MKDIR:
 	case SBX_FILES_RENAME:
 	case SBX_FILES_REMOVE:
+	case SBX_FILES_IMPORT:
 		if (take_over(want->uid, want->gid) != 0)
 			return SBX_FILES_IO;
-		return want->op == SBX_FILES_WRITE ? sbx_workspace_write(workspace_fd, want, in) :
-						     sbx_workspace_change(workspace_fd, want);
+		if (want->op == SBX_FILES_WRITE)
+			return sbx_workspace_write(workspace_fd, want, in, NULL);
+		return want->op == SBX_FILES_IMPORT ?
+			sbx_workspace_import(workspace_fd, want, in, out) :
+			sbx_workspace_change(workspace_fd, want);
 	}
 	return SBX_FILES_IO;
 }

@@ -21,10 +21,14 @@ enum sbx_files_op {
 	SBX_FILES_LIST, /* for each name in the directory an entry and its name, from the offset-th on,
 			 * at most limit of them, in the directory's own order */
 	SBX_FILES_READ, /* the bytes of a regular file, from offset, at most limit */
+	SBX_FILES_EXPORT, /* a directory and all below it as state/pack.h has it, at most limit bytes
+			   * of files: TOO_LARGE */
 	/* those that change something */
 	SBX_FILES_WRITE, /* a regular file out of what comes in: whole, or not at all */
 	SBX_FILES_MKDIR,
 	SBX_FILES_RENAME, /* path becomes `to`, which is replaced as rename(2) does */
+	SBX_FILES_IMPORT, /* what comes in, as state/pack.h has it, into a directory: at most limit bytes
+			   * of files; what failed is named by its path */
 	SBX_FILES_REMOVE, /* the entry itself, whatever it is; a directory must be empty */
 };
 

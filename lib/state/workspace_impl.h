@@ -25,9 +25,16 @@ enum sbx_files_failure sbx_workspace_send(int out, const void *bytes, size_t len
 /* workspace_list.c: takes fd. */
 enum sbx_files_failure sbx_workspace_list(int fd, const struct sbx_files_want *want, int out);
 
-/* workspace_write.c */
+/* workspace_write.c; `came` (may be NULL) is how many bytes the file was sent. */
 enum sbx_files_failure sbx_workspace_write(int workspace_fd, const struct sbx_files_want *want,
-	int in);
+	int in, uint64_t *came);
+/* All `length` bytes: 0, or -1 at the end of what comes in. */
+int sbx_workspace_take(int in, void *bytes, size_t length);
+
+/* workspace_export.c: takes fd. workspace_import.c */
+enum sbx_files_failure sbx_workspace_export(int fd, const struct sbx_files_want *want, int out);
+enum sbx_files_failure sbx_workspace_import(int workspace_fd, const struct sbx_files_want *want,
+	int in, int out);
 
 /* workspace_change.c: MKDIR, RENAME, REMOVE */
 enum sbx_files_failure sbx_workspace_change(int workspace_fd, const struct sbx_files_want *want);

@@ -28,9 +28,8 @@ struct target {
 	struct stat st; /* if it exists */
 };
 
-/* All `length` bytes: 0, or -1 at the end of what comes in. */
-static int
-take(int in, void *bytes, size_t length)
+int
+sbx_workspace_take(int in, void *bytes, size_t length)
 {
 	char *p = bytes;
 	ssize_t n;
@@ -49,21 +48,22 @@ take(int in, void *bytes, size_t length)
 
 /* Until the chunk of 0 bytes. A chunk that goes over `left` is not begun. */
 static enum sbx_files_failure
-copy_chunks(int in, int fd, uint64_t left)
+copy_chunks(int in, int fd, uint64_t left, uint64_t *came)
 {
 	static char bytes[PIECE];
 	uint32_t length;
 
-	while (take(in, &length, sizeof(length)) == 0) {
+	while (sbx_workspace_take(in, &length, sizeof(length)) == 0) {
 		if (length == 0)
 			return SBX_FILES_OK;
 		if (length > left)
 			return SBX_FILES_NO_SPACE;
 		left -= length;
+		*came += length;
 		while (length > 0) {
 			size_t piece = length < PIECE ? length : PIECE;
 
-			if (take(in, bytes, piece) != 0)
+			if (sbx_workspace_take(in, bytes, piece) != 0)
 				return SBX_FILES_BROKEN;
 			if (sbx_io_write_all(fd, bytes, piece) != 0)
 				return sbx_workspace_failure(errno);
@@ -125,7 +125,7 @@ settle(struct target *target, int fd, const char *temporary)
 }
 
 static enum sbx_files_failure
-replace(struct target *target, int in)
+replace(struct target *target, int in, uint64_t *came)
 {
 	char temporary[TEMPORARY_SIZE];
 	SBX_AUTO_FD fd = make_temporary(target->dir, temporary);
@@ -133,7 +133,7 @@ replace(struct target *target, int in)
 
 	if (fd < 0)
 		return sbx_workspace_failure(errno);
-	failure = copy_chunks(in, fd, target->want->limit);
+	failure = copy_chunks(in, fd, target->want->limit, came);
 	if (failure == SBX_FILES_OK)
 		failure = settle(target, fd, temporary);
 	if (failure != SBX_FILES_OK)
@@ -142,7 +142,7 @@ replace(struct target *target, int in)
 }
 
 static enum sbx_files_failure
-append(struct target *target, int in)
+append(struct target *target, int in, uint64_t *came)
 {
 	int flags = O_WRONLY | O_APPEND | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC;
 	uint64_t limit = target->want->limit, size;
@@ -161,13 +161,14 @@ append(struct target *target, int in)
 		fchmod(fd, mode_of(target)) != 0)
 		return sbx_workspace_failure(errno);
 	size = (uint64_t)st.st_size;
-	return copy_chunks(in, fd, limit > size ? limit - size : 0);
+	return copy_chunks(in, fd, limit > size ? limit - size : 0, came);
 }
 
 enum sbx_files_failure
-sbx_workspace_write(int workspace_fd, const struct sbx_files_want *want, int in)
+sbx_workspace_write(int workspace_fd, const struct sbx_files_want *want, int in, uint64_t *came)
 {
 	struct target target = { .want = want };
+	uint64_t uncounted = 0;
 	SBX_AUTO_FD dir = -1;
 	enum sbx_files_failure failure = sbx_workspace_walk_make(workspace_fd, want->path,
 		(want->flags & SBX_FILES_PARENTS) != 0, &target.dev, &dir, target.name);
@@ -179,5 +180,7 @@ sbx_workspace_write(int workspace_fd, const struct sbx_files_want *want, int in)
 		failure = find(&target);
 	if (failure != SBX_FILES_OK)
 		return failure;
-	return want->flags & SBX_FILES_APPEND ? append(&target, in) : replace(&target, in);
+	came = came == NULL ? &uncounted : came;
+	return want->flags & SBX_FILES_APPEND ? append(&target, in, came) :
+						replace(&target, in, came);
 }
