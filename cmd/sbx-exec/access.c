@@ -237,6 +237,7 @@ answer_tar(struct access *access, struct sbx_err *err)
 	if (tar_end(&access->tar, failed && status != SBX_FILES_BROKEN, &why) < 0 &&
 		(!failed || status == SBX_FILES_BROKEN)) {
 		*err = why;
+		err->executed = SBX_EXECUTED_UNKNOWN;
 		return -1;
 	}
 	if (status == SBX_FILES_TOO_LARGE)
@@ -244,8 +245,9 @@ answer_tar(struct access *access, struct sbx_err *err)
 			"\"%.100s\" has more bytes than a workspace may hold", where.path);
 	if (failed && path != NULL && path[0] != '\0') {
 		where.path = path;
-		return exec_files_check(&where, &outcome, err);
+		(void)!exec_files_check(&where, &outcome, err);
 	}
+	err->executed = failed ? SBX_EXECUTED_UNKNOWN : err->executed; /* what came in stays */
 	if (failed)
 		return -1;
 	return access->options->tar_in != NULL ?

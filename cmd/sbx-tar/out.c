@@ -1,6 +1,5 @@
 /*
- * The stream of a workspace as a pax archive: the same tree gives the same bytes, owners are nobody's in
- * particular, names are bytes. What was skipped is told on stderr. An archive that could not be made
+ * The stream of a workspace as a pax archive: in its order, owners left out, names as bytes. What was skipped is told on stderr. An archive that could not be made
  * whole has no end.
  */
 #include <archive.h>

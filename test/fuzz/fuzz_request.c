@@ -21,18 +21,44 @@ check_taken(const struct sbx_request *request)
 			abort();
 		return;
 	case SBX_REQUEST_READ:
-	case SBX_REQUEST_STAT:
 	case SBX_REQUEST_LIST:
-	case SBX_REQUEST_MEASURE:
-		if (request->path == NULL || request->limit > SBX_REQUEST_READ_MAX)
+		if (request->path == NULL ||
+			(!request->stream && request->limit > SBX_REQUEST_READ_MAX))
 			abort();
 		return;
+	case SBX_REQUEST_STAT:
+	case SBX_REQUEST_MEASURE:
+	case SBX_REQUEST_REMOVE:
+		if (request->path == NULL)
+			abort();
+		return;
+	case SBX_REQUEST_RENAME:
+		if (request->path == NULL || request->to == NULL)
+			abort();
+		return;
+	case SBX_REQUEST_WRITE:
+	case SBX_REQUEST_MKDIR:
+		if (request->path == NULL || request->mode > 0777)
+			abort();
+		return;
+	case SBX_REQUEST_SIGNAL:
+		if (request->target == NULL || request->signal < 1 || request->signal > 31)
+			abort();
+		return;
+	case SBX_REQUEST_STDIN:
 	case SBX_REQUEST_CANCEL:
 		if (request->target == NULL)
 			abort();
 		return;
+	case SBX_REQUEST_END_BACKGROUND:
+		if (request->name == NULL)
+			abort();
+		return;
+	case SBX_REQUEST_BACKGROUND:
 	case SBX_REQUEST_PING:
 		return;
+	case SBX_REQUEST_OPS:
+		break;
 	}
 	abort();
 }
