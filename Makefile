@@ -244,6 +244,8 @@ $(UNIT) $(BENCH) $(DEGRADE): $(B)/%: $(B)/obj/%.o $(B)/libsbx.a
 $(HOSTILE): $(B)/%: $(B)/static/%.o
 	@mkdir -p $(@D)
 	$(call say,ld)$(STATIC_LINK)
+$(B)/asan/sbx-exec: $(patsubst %.c,$(B)/asan/%.o,$(wildcard cmd/sbx-exec/*.c)) $(B)/asan/libsbx.a
+	$(call say,ld)$(CC) $(ASAN_FLAGS) -o $@ $(filter %.o %.a,$^) $(LIBS)
 $(ASAN_UNIT): %: %.o $(B)/asan/libsbx.a
 	$(call say,ld)$(CC) $(ASAN_FLAGS) -o $@ $(filter %.o %.a,$^) $(LIBS)
 $(FUZZERS): $(B)/fuzz/%: test/fuzz/%.c $(B)/fuzz/libsbx.a
@@ -277,7 +279,8 @@ check-vm: tests
 check-engines: tests
 	@$(HERE) test/engines/run
 
-asan: $(ASAN_UNIT)
+asan: all $(ASAN_UNIT) $(B)/asan/sbx-exec
+	@$(HERE) test/lines/asan
 	@SBX_TEST_UNIT=$(B)/asan/test/unit ASAN_OPTIONS=detect_stack_use_after_return=1 \
 		UBSAN_OPTIONS=print_stacktrace=1 $(HERE) test/run unit
 

@@ -38,6 +38,7 @@ expected()
 
 	cat <<-'EOT'
 		111 usr/libexec/sbx/sbx-init
+		755 usr/libexec/sbx/sbx-tar
 		755 usr/bin/sbx-exec
 		755 usr/bin/sbx-provision
 		755 usr/bin/sbx-reap

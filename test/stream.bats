@@ -232,3 +232,30 @@ figures()
 {
 	echo "$(find "/proc/$1/fd" -type l | wc -l) $(awk '/^RssAnon/ { print $2 }' "/proc/$1/status")"
 }
+
+@test "stream: the examples of the manual page are requests" {
+	provision
+	sed -n '/^\.Sh EXAMPLES/,/^\.Ed/{/^{/p}' "$SRC/man/sbx-request.5" | sed 's/\\e/\\/g' >"$TEST_DIR/in"
+	[ "$(wc -l <"$TEST_DIR/in")" -ge 9 ]
+	stream <"$TEST_DIR/in"
+	[ "$status" -eq 0 ]
+	is 'all(.[]; .code != "bad_request" and .code != "unavailable")'
+	is '.[] | select(.type == "result" and .id == 7) | .stdout.text == "42\n"'
+	is '.[] | select(.id == 9) | .entries | any(.name == "in/data.csv")'
+}
+
+@test "stream: whatever comes as a line, it is answered and the stream goes on" {
+	provision
+	{
+		"$SRC/test/lines/hostile" 7 4000
+		echo '{"id":"last","op":"exec","argv":["echo","still here"]}'
+	} >"$TEST_DIR/in"
+	timeout 110 sbx-exec --stream "$ENV_ID" <"$TEST_DIR/in" >"$TEST_DIR/out" 2>"$TEST_DIR/err"
+	output=$(cat "$TEST_DIR/out")
+	is 'any(.[]; .id == "last" and .stdout.text == "still here\n")'
+	# One answer for each line that is not blank; events are none.
+	lines=$(grep -avc '^[[:space:]]*$' "$TEST_DIR/in")
+	answers=$(jq -s '[.[] | select(.type != "event")] | length' "$TEST_DIR/out")
+	printf '%s lines, %s answers\n' "$lines" "$answers"
+	[ "$answers" -eq "$lines" ]
+}

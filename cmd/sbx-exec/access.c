@@ -53,8 +53,7 @@ on_writer(void *arg)
 	struct access *access = arg;
 	struct exec_stream *stream = &access->run->streams[0];
 
-	exec_stream_pause(stream,
-		access->writer.queue.length > (stream->paused ? 0 : UNREAD_MAX));
+	exec_stream_pause(stream, access->writer.queue.length > (stream->paused ? 0 : UNREAD_MAX));
 	end_loop(access);
 }
 
@@ -113,8 +112,8 @@ connect_tar(struct access *access, const struct exec_plan *plan, struct sbx_err 
 		return exec_run_open(run, plan, 0, err) < 0 ||
 				tar_begin_in(&access->tar, tool->host.libexec,
 					access->files.want.limit, err) < 0 ||
-				exec_outer_open(access->tar.ours, O_RDONLY, &run->feed.source, err) <
-					0 ?
+				exec_outer_open(access->tar.ours, O_RDONLY, &run->feed.source,
+					err) < 0 ?
 			-1 :
 			0;
 	}
@@ -146,37 +145,6 @@ connect_ends(struct access *access, const struct exec_plan *plan, struct sbx_err
 	listing_open(&access->listing, &access->writer);
 	stream->tap = listing_bytes;
 	stream->tap_arg = &access->listing;
-	return 0;
-}
-
-/* Within the workspace, whether it exists or not; a link is neither followed nor an answer. */
-static int
-judge(struct access *access, const char **reason, struct sbx_err *err)
-{
-	const struct exec_outcome *outcome = &access->run->outcome;
-	struct sbx_files_entry entry = { 0 };
-	struct sbx_result_stream got;
-	struct sbx_err why = { 0 };
-	int code = WIFEXITED(outcome->status) ? WEXITSTATUS(outcome->status) : SBX_FILES_IO;
-
-	*reason = NULL;
-	if (exec_files_check(&access->files.want, outcome, &why) == 0) {
-		sbx_excerpt_finish(&access->run->streams[0].excerpt, &got);
-		if (got.head_length == sizeof(entry))
-			memcpy(&entry, got.head, sizeof(entry));
-		if (S_ISLNK(entry.mode))
-			*reason = "symlink";
-		return 0;
-	}
-	if (why.code == SBX_E_DENIED && code == SBX_FILES_SYMLINK)
-		*reason = "symlink";
-	else if (why.code == SBX_E_DENIED && code == SBX_FILES_OUTSIDE)
-		*reason = "outside";
-	else if (why.code == SBX_E_IO || why.code == SBX_E_UNAVAILABLE ||
-		why.code == SBX_E_TIMEOUT || why.code == SBX_E_CANCELLED) {
-		*err = why;
-		return -1;
-	}
 	return 0;
 }
 
@@ -265,7 +233,7 @@ answer(struct access *access, struct sbx_err *err)
 	if (options->tar_in != NULL || options->tar_out != NULL)
 		return answer_tar(access, err);
 	if (options->authorize != NULL) {
-		if (judge(access, &reason, err) < 0 ||
+		if (access_judge(access->run, &access->files.want, &reason, err) < 0 ||
 			print(access, "authorization", options->authorize, reason, err) < 0)
 			return -1;
 		return reason == NULL ? SBX_EXIT_OK : SBX_EXIT_DENIED;

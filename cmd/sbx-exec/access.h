@@ -1,12 +1,12 @@
 /*
  * The workspace as plain commands: --get, --put, --ls, --authorize, and whole trees as archives. access.c
- * asks for one operation and waits for it, listing.c writes names for people, tar.c runs sbx-tar.
+ * asks for one operation and waits for it, authorize.c judges a path, listing.c writes names for people, tar.c runs sbx-tar.
  */
 #ifndef SBX_EXEC_ACCESS_H
 #define SBX_EXEC_ACCESS_H
 
 #include "exec.h"
-#include "flow.h"
+#include "run.h"
 
 /* Lines of a listing, as the reader's bytes come. */
 struct listing {
@@ -17,6 +17,10 @@ struct listing {
 void listing_open(struct listing *listing, struct exec_writer *writer);
 void listing_bytes(void *listing, const char *bytes, size_t length); /* a tap of exec_stream */
 void listing_close(struct listing *listing);
+
+/* authorize.c: *reason is NULL, "outside" or "symlink"; -1 where it could not be looked at. */
+int access_judge(struct exec_run *run, const struct sbx_files_want *want, const char **reason,
+	struct sbx_err *err) __attribute__((warn_unused_result));
 
 /* ---- tar.c: sbx-tar beside us */
 struct tar {

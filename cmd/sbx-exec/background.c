@@ -11,7 +11,7 @@
 #include "base/scoped.h"
 #include "data/json.h"
 #include "data/json_out.h"
-#include "flow.h"
+#include "run.h"
 
 int
 exec_background_parse(const char *name, const char *what, int *number, struct sbx_err *err)

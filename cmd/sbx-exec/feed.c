@@ -13,7 +13,7 @@
 
 #include "base/fd.h"
 #include "base/log.h"
-#include "flow.h"
+#include "bytes.h"
 
 #define CHUNK 65536
 #define QUEUE_MAX ((size_t)4 * 1024 * 1024)
@@ -168,8 +168,7 @@ on_pipe(void *arg, uint32_t events)
 	}
 	if (!refill(feed))
 		return;
-	n = write(feed->fd, feed->queue.data + feed->queue_at,
-		feed->queue.length - feed->queue_at);
+	n = write(feed->fd, feed->queue.data + feed->queue_at, feed->queue.length - feed->queue_at);
 	if (n < 0 && (errno == EAGAIN || errno == EINTR))
 		return;
 	if (n < 0) {

@@ -13,7 +13,7 @@
 #include "base/utf8.h"
 #include "data/json.h"
 #include "data/json_out.h"
-#include "flow.h"
+#include "run.h"
 
 #define READ_BYTES ((uint64_t)64 * 1024)
 #define LIST_NAMES ((uint64_t)200)
@@ -94,10 +94,11 @@ static void
 put_failure(unsigned code, const struct sbx_files_want *want, struct sbx_err *err)
 {
 	if (want->to != NULL && want->to[0] != '\0')
-		sbx_fail(err, failures[code].code, "\"%.90s\" to \"%.90s\": %s", want->path, want->to,
-			failures[code].what);
+		sbx_fail(err, failures[code].code, "\"%.90s\" to \"%.90s\": %s", want->path,
+			want->to, failures[code].what);
 	else
-		sbx_fail(err, failures[code].code, "\"%.100s\" %s", want->path, failures[code].what);
+		sbx_fail(err, failures[code].code, "\"%.100s\" %s", want->path,
+			failures[code].what);
 }
 
 int

@@ -8,7 +8,7 @@
 #include <sys/epoll.h>
 #include <sys/signalfd.h>
 
-#include "flow.h"
+#include "run.h"
 
 static void
 let_go(struct exec_hold *hold)

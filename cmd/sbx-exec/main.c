@@ -13,7 +13,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "data/errors.h"
-#include "flow.h"
+#include "run.h"
 #include "mech/release.h"
 
 struct exec {

@@ -11,7 +11,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "flow.h"
+#include "run.h"
 
 #define FIRST_US (INT64_C(1) * 1000 * 1000)
 #define EVERY_US (INT64_C(500) * 1000)

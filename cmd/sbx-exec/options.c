@@ -6,7 +6,7 @@
 
 #include <string.h>
 
-#include "flow.h"
+#include "run.h"
 
 #define OUTPUT_BYTES_MAX (256 * 1024)
 #define TIMEOUT_MS_MAX (UINT64_C(366) * 24 * 3600 * 1000)
@@ -169,8 +169,8 @@ static int
 check_access(const struct exec_options *options, struct sbx_err *err)
 {
 	int count = (options->get != NULL) + (options->put != NULL) + (options->ls != NULL) +
-		(options->authorize != NULL) + (options->tar_in != NULL) + (options->tar_out != NULL) +
-		options->stream + options->list_background +
+		(options->authorize != NULL) + (options->tar_in != NULL) +
+		(options->tar_out != NULL) + options->stream + options->list_background +
 		(options->end_background != NULL);
 
 	if (count > 1)

@@ -14,7 +14,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "flow.h"
+#include "bytes.h"
 
 #define LOWEST_FD 3
 

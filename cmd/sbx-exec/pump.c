@@ -18,7 +18,7 @@
 
 #include "base/clock.h"
 #include "base/scoped.h"
-#include "flow.h"
+#include "run.h"
 
 #define DRAIN_IDLE_US (INT64_C(100) * 1000)
 #define DRAIN_MOST_US (INT64_C(2) * 1000 * 1000)

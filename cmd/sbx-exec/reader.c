@@ -13,7 +13,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "data/json.h"
-#include "flow.h"
+#include "bytes.h"
 
 #define PIECE 65536
 

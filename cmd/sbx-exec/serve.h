@@ -6,7 +6,7 @@
 #define SBX_EXEC_SERVE_H
 
 #include "exec.h"
-#include "flow.h"
+#include "run.h"
 
 struct serve {
 	const struct exec_options *options;

@@ -7,7 +7,7 @@
 
 #include <stdlib.h>
 
-#include "flow.h"
+#include "run.h"
 
 static const int ending[] = { SIGINT, SIGTERM, SIGHUP };
 

@@ -11,7 +11,7 @@
 #include "base/io.h"
 #include "base/log.h"
 #include "base/scoped.h"
-#include "flow.h"
+#include "bytes.h"
 
 static void
 put(struct exec_spill *spill, const char *bytes, size_t length)

@@ -11,7 +11,7 @@
 #include "base/clock.h"
 #include "base/fd.h"
 #include "base/scoped.h"
-#include "flow.h"
+#include "run.h"
 
 #define STREAM_COUNT 3
 

@@ -13,7 +13,7 @@
 #include <unistd.h>
 
 #include "base/mem.h"
-#include "flow.h"
+#include "bytes.h"
 
 #define CHUNK 65536
 
@@ -187,7 +187,8 @@ exec_stream_pause(struct exec_stream *stream, int paused)
 		mute(stream);
 		return;
 	}
-	stream->reading = sbx_loop_add(stream->loop, stream->fd, EPOLLIN, on_readable, stream, &err);
+	stream->reading = sbx_loop_add(stream->loop, stream->fd, EPOLLIN, on_readable, stream,
+		&err);
 	if (stream->reading == NULL)
 		give_up(stream, err.sys);
 }

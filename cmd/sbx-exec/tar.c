@@ -18,7 +18,8 @@
 #include "data/errors.h"
 #include "data/json.h"
 
-#define SAID_MAX ((size_t)64 * 1024) /* as much as a pipe holds: it is read when sbx-tar has ended */
+#define SAID_MAX                                                                                   \
+	((size_t)64 * 1024) /* as much as a pipe holds: it is read when sbx-tar has ended */
 
 static int
 make_pipe(int ends[2], struct sbx_err *err)

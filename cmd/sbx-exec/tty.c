@@ -9,7 +9,7 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
-#include "flow.h"
+#include "run.h"
 
 #define TERM_MAX 64
 
@@ -40,7 +40,8 @@ exec_tty_term(const char *term, char *variable, size_t size)
 	size_t length = term == NULL ? 0 : strlen(term);
 
 	if (length == 0 || length > TERM_MAX || length + sizeof("TERM=") > size ||
-		strspn(term, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._+-") !=
+		strspn(term,
+			"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._+-") !=
 			length)
 		return 0;
 	memcpy(variable, "TERM=", 5);

@@ -13,7 +13,7 @@
 #include "base/log.h"
 #include "data/errors.h"
 #include "data/json.h"
-#include "flow.h"
+#include "run.h"
 
 #define STATUS_OURS 125 /* a failure of ours, where the status is the command's */
 #define STATUS_NOT_EXECUTABLE 126

@@ -8,7 +8,7 @@
 #include <sys/epoll.h>
 #include <unistd.h>
 
-#include "flow.h"
+#include "bytes.h"
 
 #define QUEUE_MAX ((size_t)192 * 1024 * 1024) /* a record for each command that may run at once */
 

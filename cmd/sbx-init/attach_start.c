@@ -115,9 +115,9 @@ attach_exec(struct attach *attach, uint32_t id, const char *payload, size_t leng
 		return -1;
 	memcpy(&exec, payload, sizeof(exec));
 	command->in_window = exec.flags & SBX_CHAN_NO_STDIN ? 0 : SBX_CHAN_WINDOW;
-	if ((exec.flags & SBX_CHAN_TTY ? make_pty(command, exec.size, stdio) :
-					 make_pipes(command, (exec.flags & SBX_CHAN_NO_STDIN) != 0,
-						 stdio)) != 0)
+	if ((exec.flags & SBX_CHAN_TTY ?
+			    make_pty(command, exec.size, stdio) :
+			    make_pipes(command, (exec.flags & SBX_CHAN_NO_STDIN) != 0, stdio)) != 0)
 		rc = attach_failed(attach, command, SBX_STAGE_STDIO, errno);
 	else if (ask_pid1(attach, id, &exec, payload + sizeof(exec), length - sizeof(exec),
 			 stdio) != 0)

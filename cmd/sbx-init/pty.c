@@ -16,9 +16,8 @@
 int
 init_pty_size(int fd, uint32_t size)
 {
-	struct winsize window = {
-		.ws_row = (unsigned short)(size >> 16), .ws_col = (unsigned short)(size & 0xffff)
-	};
+	struct winsize window = { .ws_row = (unsigned short)(size >> 16),
+		.ws_col = (unsigned short)(size & 0xffff) };
 
 	return ioctl(fd, TIOCSWINSZ, &window);
 }
@@ -56,8 +55,8 @@ init_pty_answer(struct init *init, int caller, uint32_t id, uint32_t size)
 
 	if (init_pty_open(size, ends) != 0)
 		reply.error = errno;
-	if (sbx_fd_send(init->callers[caller], &reply, sizeof(reply), ends,
-		    ends[0] < 0 ? 0 : 2) < 0)
+	if (sbx_fd_send(init->callers[caller], &reply, sizeof(reply), ends, ends[0] < 0 ? 0 : 2) <
+		0)
 		init_hang_up(init, caller);
 	sbx_scoped_close(&ends[0]);
 	sbx_scoped_close(&ends[1]);

@@ -162,7 +162,8 @@ provision_input(const struct provision_options *options, const struct sbx_config
 	SBX_AUTO_BUF text = SBX_BUF_INIT(SBX_SPEC_MAX);
 
 	*spec = (struct sbx_spec){ 0 };
-	if (options->spec != NULL && strcmp(options->spec, "-") != 0 && first_given(options) == NULL)
+	if (options->spec != NULL && strcmp(options->spec, "-") != 0 &&
+		first_given(options) == NULL)
 		return sbx_provision_read_spec(options->spec, config, spec, err);
 	if (gather(options, &text, err) < 0)
 		return -1;

@@ -37,8 +37,9 @@ run(const struct provision_options *options, char **argv, int64_t started_us, st
 	} else {
 		status = provision_input(options, &tool.config, &spec, err);
 		if (status == 0)
-			status = options->dry_run ? provision_dry_run(&tool, &spec, err) :
-						    sbx_provision(&tool, &spec, print, &started_us, err);
+			status = options->dry_run ?
+				provision_dry_run(&tool, &spec, err) :
+				sbx_provision(&tool, &spec, print, &started_us, err);
 		sbx_spec_done(&spec);
 	}
 	sbx_tool_close(&tool);

@@ -131,7 +131,8 @@ judge(struct in *in, struct sbx_err *err)
 	free(in->path);
 	free(in->target);
 	in->target = kind == SBX_PACK_HARDLINK ?
-		text_of(archive_entry_hardlink(in->member), archive_entry_hardlink_utf8(in->member)) :
+		text_of(archive_entry_hardlink(in->member),
+			archive_entry_hardlink_utf8(in->member)) :
 		text_of(archive_entry_symlink(in->member), archive_entry_symlink_utf8(in->member));
 	in->path = text_of(archive_entry_pathname(in->member),
 		archive_entry_pathname_utf8(in->member));
@@ -140,7 +141,8 @@ judge(struct in *in, struct sbx_err *err)
 	if (tar_path_clean(in->path, err) == NULL)
 		return -1;
 	if (in->path[0] == '\0')
-		return kind == SBX_PACK_DIRECTORY ? 0 : trap(in, "is the root, and no directory", err);
+		return kind == SBX_PACK_DIRECTORY ? 0 :
+						    trap(in, "is the root, and no directory", err);
 	if (kind == SBX_PACK_SKIPPED)
 		return trap(in, "is a device, fifo or socket", err);
 	before = tar_names_find(in->names, in->path, strlen(in->path));
@@ -224,7 +226,8 @@ put_bytes(struct in *in, struct sbx_err *err)
 	if (rc != ARCHIVE_EOF)
 		return broken(in, err);
 	/* A hole at its end. */
-	if (archive_entry_size_is_set(in->member) && archive_entry_size(in->member) > (la_int64_t)at &&
+	if (archive_entry_size_is_set(in->member) &&
+		archive_entry_size(in->member) > (la_int64_t)at &&
 		put_zeros(in, (uint64_t)archive_entry_size(in->member) - at, err) < 0)
 		return -1;
 	return put_chunk("", 0, err);

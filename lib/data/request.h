@@ -7,7 +7,6 @@
 
 #include "base/buf.h"
 #include "base/err.h"
-#include "data/json.h"
 
 #define SBX_REQUEST_READ_MAX ((uint64_t)256 * 1024) /* bytes in one answer that is no stream */
 #define SBX_REQUEST_LIST_MAX ((uint64_t)1000) /* names in one answer */
@@ -41,7 +40,8 @@ struct sbx_request {
 	char **env; /* EXEC: "NAME=value", NULL-terminated, never NULL itself */
 	char *cwd; /* EXEC: NULL: the workspace */
 	int has_input;
-	struct sbx_buf input; /* EXEC: its standard input; WRITE: the bytes; STDIN: more of either */
+	struct sbx_buf
+		input; /* EXEC: its standard input; WRITE: the bytes; STDIN: more of either */
 	int input_open; /* EXEC, WRITE: STDIN brings more */
 	int input_end; /* STDIN: and that was all */
 	int background; /* EXEC: what it starts may outlive it */
@@ -53,7 +53,8 @@ struct sbx_request {
 	uint64_t offset, limit; /* READ: bytes; LIST: names; limit 0: not given */
 	int has_mode;
 	uint32_t mode; /* WRITE, MKDIR: permissions, at most 0777 */
-	int append, create, parents, recursive; /* WRITE; WRITE, RENAME; WRITE, MKDIR; LIST, REMOVE */
+	int append, create, parents,
+		recursive; /* WRITE; WRITE, RENAME; WRITE, MKDIR; LIST, REMOVE */
 	char *target; /* STDIN, SIGNAL, CANCEL: the id of what it is for, a JSON text */
 	int signal; /* SIGNAL: its number */
 };
@@ -66,13 +67,6 @@ struct sbx_request {
 int sbx_request_read(const char *line, size_t length, struct sbx_request *request,
 	struct sbx_err *err) __attribute__((warn_unused_result));
 void sbx_request_done(struct sbx_request *request);
-
-/* request_fields.c: the keys of each op, and what of them is read later than by the table. */
-struct sbx_request_reading {
-	struct sbx_request request;
-	struct sbx_json id, op, target, argv, env, input, path, to, mode, signal;
-};
-extern const struct sbx_json_field *const sbx_request_fields[SBX_REQUEST_OPS];
 
 /* What execve(2) takes: SBX_E_BAD_REQUEST that names the argument of 131,072 bytes or more. */
 int sbx_request_check_argv(char *const *argv, struct sbx_err *err)

@@ -1,7 +1,7 @@
 /*
  * The keys that a request of each op may have, as tables: what is not here is refused by name.
  */
-#include "data/request.h"
+#include "data/request_impl.h"
 
 #define CWD_MAX 4095
 #define OUTPUT_MAX ((uint64_t)256 * 1024)
@@ -9,11 +9,19 @@
 
 #define AT(member) offsetof(struct sbx_request_reading, member)
 #define ROW(name, type, member) .key = name, .kind = SBX_JSON_F_##type, .offset = AT(member)
-#define EVERY { ROW("id", VALUE, id) }, { ROW("op", VALUE, op) }
-#define END { .key = NULL }
+#define EVERY                                                                                      \
+	{ ROW("id", VALUE, id) },                                                                  \
+	{                                                                                          \
+		ROW("op", VALUE, op)                                                               \
+	}
+#define END                                                                                        \
+	{                                                                                          \
+		.key = NULL                                                                        \
+	}
 
 const char *const sbx_request_ops[] = { "exec", "read", "stat", "list", "measure", "write", "mkdir",
-	"rename", "remove", "stdin", "signal", "cancel", "background", "end_background", "ping", "changes", NULL };
+	"rename", "remove", "stdin", "signal", "cancel", "background", "end_background", "ping",
+	"changes", NULL };
 
 static const struct sbx_json_field exec_fields[] = { EVERY,
 	{ ROW("argv", VALUE, argv), .required = 1 },
@@ -45,8 +53,8 @@ static const struct sbx_json_field rename_fields[] = { EVERY,
 	{ ROW("path", VALUE, path), .required = 1 }, { ROW("to", VALUE, to), .required = 1 },
 	{ ROW("create", BOOL, request.create) }, END };
 static const struct sbx_json_field remove_fields[] = { EVERY,
-	{ ROW("path", VALUE, path), .required = 1 },
-	{ ROW("recursive", BOOL, request.recursive) }, END };
+	{ ROW("path", VALUE, path), .required = 1 }, { ROW("recursive", BOOL, request.recursive) },
+	END };
 static const struct sbx_json_field stdin_fields[] = { EVERY,
 	{ ROW("target", VALUE, target), .required = 1 }, { ROW("data", VALUE, input) },
 	{ ROW("end", BOOL, request.input_end) }, END };

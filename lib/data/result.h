@@ -57,7 +57,8 @@ struct sbx_result {
 	int pipes_held; /* a descendant kept an output pipe open past the end */
 	uint64_t killed; /* descendants that were still running at the end; 0 or 1 ("some") */
 	int restarted;
-	const char *background; /* of processes that it left by request: "b0"; "": none; NULL: not asked */
+	const char *
+		background; /* of processes that it left by request: "b0"; "": none; NULL: not asked */
 	const char *const *enforced; /* NULL-terminated */
 	uint64_t start_us, run_us, total_us; /* timing_us */
 };

@@ -165,7 +165,8 @@ int sbx_cgroup_oom_watch(const struct sbx_cgroup *cg, const struct sbx_cgroup_co
  */
 #define SBX_CGROUP_BACKGROUND_MAX 64
 int sbx_cgroup_background_claim(const struct sbx_cgroup *cg, uid_t owner,
-	struct sbx_cgroup_command *command, struct sbx_err *err) __attribute__((warn_unused_result));
+	struct sbx_cgroup_command *command, struct sbx_err *err)
+	__attribute__((warn_unused_result));
 void sbx_cgroup_background_release(const struct sbx_cgroup *cg, struct sbx_cgroup_command *command);
 /* The numbers of those that have processes, in their order; empty ones go. Count, -1 with errno. */
 int sbx_cgroup_background_list(const struct sbx_cgroup *cg, int numbers[SBX_CGROUP_BACKGROUND_MAX]);

@@ -29,7 +29,8 @@ wanted(const struct sbx_tool *tool, const char *mechanism)
 	struct sbx_cgroup_host host;
 
 	if (geteuid() == 0 || tool->config.cgroup != SBX_REQUIRED ||
-		strcmp(mechanism != NULL ? mechanism : tool->config.mechanism, "native") != 0 || getenv(GUARD) != NULL)
+		strcmp(mechanism != NULL ? mechanism : tool->config.mechanism, "native") != 0 ||
+		getenv(GUARD) != NULL)
 		return 0;
 	if (sbx_cgroup_host_open(NULL, &host, NULL) != 0)
 		return 1;

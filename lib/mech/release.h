@@ -6,9 +6,11 @@
 #include "mech/tool.h"
 
 struct sbx_release {
-	struct sbx_env_record record; /* as it was found, state `releasing`; nearly empty if it was damaged */
+	struct sbx_env_record
+		record; /* as it was found, state `releasing`; nearly empty if it was damaged */
 	struct sbx_teardown report;
-	struct sbx_err stays; /* why something is left, which a sweep tries again; code SBX_OK: nothing */
+	struct sbx_err
+		stays; /* why something is left, which a sweep tries again; code SBX_OK: nothing */
 };
 
 /*

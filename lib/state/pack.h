@@ -28,7 +28,8 @@ struct sbx_pack_entry {
 	uint32_t path_bytes, target_bytes; /* each less than SBX_FILES_PATH_MAX */
 	uint32_t mtime_nsec;
 	int64_t mtime_sec;
-	uint64_t size; /* of a FILE as it was when it was looked at; what comes may be more or less */
+	uint64_t
+		size; /* of a FILE as it was when it was looked at; what comes may be more or less */
 };
 
 #endif

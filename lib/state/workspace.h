@@ -38,7 +38,8 @@ enum sbx_files_flag {
 	SBX_FILES_PARENTS = 2, /* WRITE, MKDIR: make directories that are missing above; MKDIR: and
 				* one that is there already is fine */
 	SBX_FILES_NEW = 4, /* WRITE, RENAME: EXISTS instead of replacing */
-	SBX_FILES_PAGED = 16, /* LIST: an answer of more than SBX_FILES_PAGE_MAX bytes is TOO_LARGE, too */
+	SBX_FILES_PAGED =
+		16, /* LIST: an answer of more than SBX_FILES_PAGE_MAX bytes is TOO_LARGE, too */
 	SBX_FILES_APPEND = 8, /* WRITE: after what is there; not whole or nothing */
 };
 

@@ -15,7 +15,8 @@
 #include "state/tree.h"
 #include "state/workspace_impl.h"
 
-struct export {
+struct export
+{
 	struct sbx_tree tree;
 	char path[SBX_FILES_PATH_MAX];
 	uint64_t left; /* bytes that may still go out */
@@ -34,8 +35,7 @@ put_entry(struct export *export, enum sbx_pack_kind kind, const struct stat *st,
 		.mtime_nsec = (uint32_t)st->st_mtim.tv_nsec,
 		.mtime_sec = st->st_mtim.tv_sec,
 		.size = (uint64_t)st->st_size };
-	enum sbx_files_failure failure =
-		sbx_workspace_send(export->out, &entry, sizeof(entry));
+	enum sbx_files_failure failure = sbx_workspace_send(export->out, &entry, sizeof(entry));
 
 	if (failure == SBX_FILES_OK)
 		failure = sbx_workspace_send(export->out, export->path, entry.path_bytes);

@@ -49,8 +49,8 @@ static enum sbx_files_failure
 place(const struct import *import, const char *path, int make, uint64_t *dev, int *dir,
 	char name[SBX_FILES_NAME_SIZE])
 {
-	enum sbx_files_failure failure =
-		sbx_workspace_walk_make(import->dir, path, make, dev, dir, name);
+	enum sbx_files_failure failure = sbx_workspace_walk_make(import->dir, path, make, dev, dir,
+		name);
 
 	return failure == SBX_FILES_OK && name[0] == '\0' ? SBX_FILES_OUTSIDE : failure;
 }
@@ -136,8 +136,7 @@ static enum sbx_files_failure
 make_file(struct import *import, const struct sbx_files_want *want)
 {
 	uint64_t came = 0;
-	enum sbx_files_failure failure =
-		sbx_workspace_write(import->dir, want, import->in, &came);
+	enum sbx_files_failure failure = sbx_workspace_write(import->dir, want, import->in, &came);
 
 	import->left -= came;
 	return failure;

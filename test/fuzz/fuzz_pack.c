@@ -32,12 +32,9 @@ int
 LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	static int base = -1;
-	const struct sbx_files_want want = { .op = SBX_FILES_IMPORT,
-		.path = "",
-		.to = "",
-		.limit = 65536,
-		.uid = -1,
-		.gid = -1 };
+	const struct sbx_files_want want = {
+		.op = SBX_FILES_IMPORT, .path = "", .to = "", .limit = 65536, .uid = -1, .gid = -1
+	};
 	int in, dir, out;
 
 	if (base < 0)

@@ -280,8 +280,8 @@ probe_gvisor(const struct sbx_mech_host *host, struct sbx_probe *probe)
 		.keep = keep, .drop = drop, .destroy = destroy, .alive = alive,                    \
 		.answers = answers, .totals = totals, .open = sbx_docker_open,                     \
 		.close = sbx_docker_close, .fd = sbx_docker_fd, .start = sbx_docker_start,         \
-		.files = sbx_docker_files, .next = sbx_docker_next, .resize = sbx_docker_resize, .signal = sbx_docker_signal, .kill = sbx_docker_kill,       \
-		.finish = sbx_docker_finish                                                        \
+		.files = sbx_docker_files, .next = sbx_docker_next, .resize = sbx_docker_resize,   \
+		.signal = sbx_docker_signal, .kill = sbx_docker_kill, .finish = sbx_docker_finish  \
 	}
 
 const struct sbx_mech sbx_mech_docker = MECHANISM("docker", probe_docker);

@@ -113,9 +113,9 @@ sbx_restart_since(const struct sbx_restart *restart, uint64_t seen, int *did, st
 		return -1;
 	if (happened(fd, seen))
 		return 0;
-	if (call(restart, fd, sbx_docker_strike(&docker, restart->container) ?
-			sbx_docker_args_start :
-			sbx_docker_args_restart,
+	if (call(restart, fd,
+		    sbx_docker_strike(&docker, restart->container) ? sbx_docker_args_start :
+								     sbx_docker_args_restart,
 		    NULL, err) < 0)
 		return sbx_fail_wrap(err, "restart the container");
 	write_count(fd, read_count(fd) + 1);

@@ -140,11 +140,10 @@ claim(struct sbx_session *session, struct sbx_native_running *running, struct sb
 {
 	if (!session->has_groups)
 		return 0;
-	if (running->background ?
-			sbx_cgroup_background_claim(&session->groups, session->owner,
-				&running->group, err) != 0 :
-			sbx_cgroup_claim(&session->groups, session->owner, &running->group, err) !=
-				0)
+	if (running->background ? sbx_cgroup_background_claim(&session->groups, session->owner,
+					  &running->group, err) != 0 :
+				  sbx_cgroup_claim(&session->groups, session->owner,
+					  &running->group, err) != 0)
 		return -1;
 	running->has_group = 1;
 	running->oom_fd = sbx_cgroup_oom_watch(&session->groups, &running->group, err);

@@ -46,7 +46,8 @@ struct sbx_session {
  * leave() of the last session. Cheap where there never was any. `first`: there will be.
  */
 int sbx_native_background_enter(struct sbx_session *session, int first, struct sbx_err *err);
-void sbx_native_background_leave(struct sbx_session *session); /* no command of ours runs any more */
+void sbx_native_background_leave(struct sbx_session
+		*session); /* no command of ours runs any more */
 
 /* files.c: how its child ended, as an event: 1, or 0 if it is none of them. */
 int sbx_native_files_event(struct sbx_session *session, int fd, struct sbx_mech_event *event);
