@@ -254,8 +254,8 @@ figures()
 	output=$(cat "$TEST_DIR/out")
 	is 'any(.[]; .id == "last" and .stdout.text == "still here\n")'
 	# One answer for each line that is not blank; events are none.
-	lines=$(grep -avc '^[[:space:]]*$' "$TEST_DIR/in")
+	sent=$(grep -avc '^[[:space:]]*$' "$TEST_DIR/in")
 	answers=$(jq -s '[.[] | select(.type != "event")] | length' "$TEST_DIR/out")
-	printf '%s lines, %s answers\n' "$lines" "$answers"
-	[ "$answers" -eq "$lines" ]
+	printf '%s lines, %s answers\n' "$sent" "$answers"
+	[ "$answers" -eq "$sent" ]
 }

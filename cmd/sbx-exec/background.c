@@ -86,7 +86,7 @@ int
 exec_background(const struct exec_options *options, struct exec_hold *hold, struct sbx_err *err)
 {
 	SBX_AUTO_BUF line = SBX_BUF_INIT(SBX_JSON_LINE_MAX);
-	int number;
+	int number = 0;
 
 	if (options->end_background != NULL &&
 		(exec_background_parse(options->end_background, "--end-background", &number, err) <

@@ -5,6 +5,7 @@
  */
 #include "exec.h"
 
+#include <stdio.h>
 #include <string.h>
 #include <sys/ioctl.h>
 #include <unistd.h>
@@ -44,8 +45,7 @@ exec_tty_term(const char *term, char *variable, size_t size)
 			"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._+-") !=
 			length)
 		return 0;
-	memcpy(variable, "TERM=", 5);
-	memcpy(variable + 5, term, length + 1);
+	snprintf(variable, size, "TERM=%s", term);
 	return 1;
 }
 

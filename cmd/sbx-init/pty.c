@@ -13,6 +13,13 @@
 #include "base/fd.h"
 #include "base/scoped.h"
 
+/* musl takes an int, glibc an unsigned long; the kernel takes 32 bits of either. */
+#ifdef __GLIBC__
+#define GET_NUMBER TIOCGPTN
+#else
+#define GET_NUMBER ((int)TIOCGPTN)
+#endif
+
 int
 init_pty_size(int fd, uint32_t size)
 {
@@ -33,7 +40,7 @@ init_pty_open(uint32_t size, int ends[2])
 	char name[32];
 
 	if (master < 0 || ioctl(master, TIOCSPTLCK, &unlocked) != 0 ||
-		ioctl(master, (int)TIOCGPTN, &number) != 0)
+		ioctl(master, GET_NUMBER, &number) != 0)
 		return -1;
 	snprintf(name, sizeof(name), "/dev/pts/%u", number);
 	slave = open(name, O_RDWR | O_NOCTTY | O_NOFOLLOW | O_CLOEXEC);
