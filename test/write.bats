@@ -219,3 +219,24 @@ temporaries()
 	run --separate-stderr sbx-exec --get a eaaaaaaaaaaaaaaaaaaaaaaaaaa -- true
 	[ "$status" -eq 64 ]
 }
+
+@test "write: what is cancelled of the workspace disturbs no command" {
+	local size=300000000
+
+	on_engine && size=60000000
+	provision
+	inside "truncate -s $size big"
+	mkfifo "$TEST_DIR/in"
+	timeout 100 sbx-exec --stream "$ENV_ID" <"$TEST_DIR/in" >"$TEST_DIR/out" 3>&- &
+	exec 7>"$TEST_DIR/in"
+	printf '%s\n' '{"id":1,"op":"exec","argv":["sh","-c","sleep 3; echo slept"]}' \
+		'{"id":2,"op":"read","path":"big","stream":true}' >&7
+	for ((i = 0; i < 100; i++)); do grep -q '"event":"data"' "$TEST_DIR/out" && break || sleep 0.05; done
+	echo '{"id":3,"op":"cancel","target":2}' >&7
+	exec 7>&-
+	wait $!
+	jq -se '.[] | select(.id == 1) | .exit_code == 0 and .stdout.text == "slept\n" and .restarted == false' "$TEST_DIR/out"
+	jq -se '.[] | select(.id == 2 and .type != "event") | .code == "cancelled" or .type == "file"' "$TEST_DIR/out"
+	timeout 1 sbx-exec --get big "$ENV_ID" | head -c 1000 | wc -c
+	[ "$(sbx-exec --raw "$ENV_ID" -- echo fine)" = fine ]
+}

@@ -102,6 +102,7 @@ int exec_stream_open(struct exec_stream *stream, int pass_to, size_t bound_bytes
 int exec_stream_start(struct exec_stream *stream, struct sbx_loop *loop, int fd,
 	void (*moved)(void *arg), void *arg, struct sbx_err *err)
 	__attribute__((warn_unused_result));
+void exec_stream_abandon(struct exec_stream *stream); /* nobody reads it: who writes it may know */
 void exec_stream_pause(struct exec_stream *stream, int paused);
 /* Nobody writes any more, or nobody who counts: read what the pipe holds now and end it. What our
  * own stdout does not take at once is still to be written by the loop. */

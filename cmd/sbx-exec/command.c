@@ -13,6 +13,8 @@
 #include "base/scoped.h"
 #include "serve.h"
 
+#define PENDING_MAX 1024 /* STDIN requests that wait, of one command */
+
 static struct command *
 enter(struct serve *serve, const struct sbx_request *request)
 {
@@ -48,6 +50,7 @@ drop_pending(struct command *command)
 	struct pending *first = command->pending;
 
 	command->pending = first->next;
+	command->pending_count--;
 	free(first->id);
 	free(first);
 }
@@ -122,6 +125,7 @@ await_fed(struct command *command, struct sbx_request *request)
 	*at = sbx_mem_alloc(1, sizeof(**at));
 	(*at)->id = sbx_take_ptr(request->id);
 	(*at)->until = command->run.feed.given;
+	command->pending_count++;
 	on_fed(command);
 }
 
@@ -135,6 +139,9 @@ command_give(struct command *command, struct sbx_request *request)
 	if (!command->request.input_open)
 		rc = sbx_fail(&err, SBX_E_BAD_REQUEST,
 			"request.target: its input was not left open");
+	else if (command->pending_count >= PENDING_MAX)
+		rc = sbx_fail(&err, SBX_E_BUSY, "request.data: %d requests wait to be read already",
+			PENDING_MAX);
 	else if (exec_feed_give(feed, sbx_buf_str(&request->input), request->input.length, &err) <
 		0)
 		rc = sbx_fail_wrap(&err, "request.data");

@@ -111,6 +111,16 @@ on_unkillable(void *arg)
 	settle(run);
 }
 
+/*
+ * Work on the workspace that takes bytes leaves nothing half made when they end; and a container is not
+ * restarted for a reader, whose answer nobody takes any more.
+ */
+static int
+ends_by_its_bytes(const struct exec_run *run)
+{
+	return run->feed.wanted || run->hold->target->mech->carries_output;
+}
+
 void
 exec_pump_end(struct exec_run *run, enum sbx_reason reason)
 {
@@ -120,9 +130,9 @@ exec_pump_end(struct exec_run *run, enum sbx_reason reason)
 	if (run->step != EXEC_RUNNING || outcome->forced != SBX_REASON_EXITED)
 		return;
 	outcome->forced = reason;
-	/* What takes bytes ends by their end, and leaves nothing half made. */
-	if (run->takes_files) {
+	if (run->is_files && ends_by_its_bytes(run)) {
 		exec_feed_stop(&run->feed);
+		exec_stream_abandon(&run->streams[0]);
 		run->guard = sbx_loop_at(hold->loop, sbx_clock_mono_us() + KILL_MOST_US,
 			on_unkillable, run);
 		return;

@@ -62,7 +62,7 @@ struct exec_run {
 	const struct exec_plan *plan; /* borrowed until it is closed */
 	uint32_t id;
 	enum exec_step step;
-	int takes_files; /* workspace access that takes bytes */
+	int is_files; /* work on the workspace, and no command */
 	int ends[3]; /* our ends of its stdin, stdout and stderr, until the pump takes them */
 	struct exec_feed feed;
 	struct exec_stream streams[2]; /* stdout, stderr */

@@ -51,6 +51,7 @@ struct command {
 	struct exec_run run;
 	struct events events[2];
 	struct pending *pending; /* the oldest first */
+	int pending_count;
 	int64_t began_us;
 };
 /* Begin it; takes over the request. What fails is answered. */

@@ -160,7 +160,7 @@ start_files(struct exec_run *run, struct exec_hold *hold, const struct exec_wish
 			mech->name);
 	files.out_fd = theirs->fd[1];
 	files.in_fd = run->feed.wanted ? theirs->fd[0] : -1;
-	run->takes_files = run->feed.wanted;
+	run->is_files = 1;
 	return mech->files(hold->session, &files, &run->id, err);
 }
 

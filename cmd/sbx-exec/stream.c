@@ -172,6 +172,14 @@ on_writable(void *arg, uint32_t events)
 	stream->moved(stream->arg);
 }
 
+void
+exec_stream_abandon(struct exec_stream *stream)
+{
+	stream->chunk_at = stream->chunk_end = 0;
+	if (stream->loop != NULL)
+		end_pipe(stream);
+}
+
 /* One that is watched no more for another reason stays so. */
 void
 exec_stream_pause(struct exec_stream *stream, int paused)
