@@ -79,6 +79,7 @@ teardown()
 	by_design gvisor 'the terminals of its kernel make no signals of keys'
 	provision
 	in_terminal "sbx-exec --raw --tty $ENV_ID -- sh -c 'set -m; trap : INT; exec sh -i'"
+	sees '^[$#] *$' # not before: a key that we have not made raw yet is the caller's
 	keys 'sleep 99; echo "rc=$?"' Enter
 	sleep 1
 	keys C-c
@@ -121,6 +122,27 @@ teardown()
 	is_over
 	sees '^status 125\.'
 	cmp "$TEST_DIR/before" "$TEST_DIR/after"
+}
+
+@test "tty: a command that closes its terminal, or whose person has gone, is hung up" {
+	by_design gvisor 'the terminals of its kernel do not hang up'
+	provision
+	in_terminal "sbx-exec --raw --tty $ENV_ID -- sh -c 'echo ready; exec <&- >&- 2>&-; sleep 60'"
+	is_over
+	sees '^status 129\.'
+	tm kill-server
+	rm "$TEST_DIR/over"
+
+	# Nobody told us that the terminal is gone: writing to it does, and then the inside is hung up.
+	in_terminal "trap '' HUP; sbx-exec --raw --tty $ENV_ID -- sh -c 'trap \"echo hup >hup; exit\" HUP; echo ready; while :; do sleep 0.1; echo more; done'"
+	sees '^ready'
+	tm kill-server
+	for ((i = 0; i < 50; i++)); do
+		pgrep -f "^[^ ]*sbx-exec .*--raw --tty $ENV_ID" >/dev/null || break
+		sleep 0.1
+	done
+	[ "$i" -lt 50 ]
+	[ "$(sbx-exec --raw "$ENV_ID" -- cat hup </dev/null)" = hup ]
 }
 
 @test "tty: what a program paints goes through as it is, and nothing is answered" {

@@ -161,7 +161,8 @@ on_pipe(void *arg, uint32_t events)
 	struct exec_feed *feed = arg;
 	ssize_t n;
 
-	if (events & EPOLLERR) { /* nobody reads it any more */
+	/* Nobody reads it any more; of a terminal, nobody has it open. */
+	if (events & (EPOLLERR | EPOLLHUP)) {
 		exec_feed_stop(feed);
 		tell(feed);
 		return;

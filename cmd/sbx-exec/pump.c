@@ -235,6 +235,9 @@ on_moved(void *arg)
 	struct exec_run *run = arg;
 
 	run->moved_us = sbx_clock_mono_us();
+	/* A terminal that is not read any more is hung up, which takes both of its descriptors. */
+	if (run->on_terminal && run->streams[0].fd < 0)
+		exec_feed_stop(&run->feed);
 	if (run->step == EXEC_RUNNING || !both_over(run))
 		return;
 	if (run->step == EXEC_DRAINING)

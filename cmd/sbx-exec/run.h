@@ -63,6 +63,7 @@ struct exec_run {
 	uint32_t id;
 	enum exec_step step;
 	int is_files; /* work on the workspace, and no command */
+	int on_terminal; /* stream 0 and the feed are the two directions of one */
 	int ends[3]; /* our ends of its stdin, stdout and stderr, until the pump takes them */
 	struct exec_feed feed;
 	struct exec_stream streams[2]; /* stdout, stderr */

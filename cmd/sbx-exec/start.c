@@ -196,6 +196,7 @@ exec_run_start(struct exec_run *run, struct exec_hold *hold, const struct exec_w
 	run->hold = hold;
 	run->over = over;
 	run->arg = arg;
+	run->on_terminal = wish->tty != NULL;
 	run->outcome.asked_us = sbx_clock_mono_us();
 	if (wish->tty == NULL && make_ends(run, &hold->target->record, &theirs, err) < 0)
 		return -1;
