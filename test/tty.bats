@@ -124,6 +124,66 @@ teardown()
 	cmp "$TEST_DIR/before" "$TEST_DIR/after"
 }
 
+@test "tty: the caller's terminal is restored whatever signal ends us" {
+	provision
+	for signal in QUIT USR1 ALRM SEGV ABRT; do
+		in_terminal "sh -c 'echo \$\$ >pid; exec sbx-exec --raw --tty $ENV_ID -- sh -c \"echo ready; sleep 60\"'"
+		sees '^ready'
+		kill -"$signal" "$(cat "$TEST_DIR/pid")"
+		is_over
+		sees "^status $((128 + $(kill -l "$signal")))\\."
+		cmp "$TEST_DIR/before" "$TEST_DIR/after"
+		tm kill-server
+		rm "$TEST_DIR/over" "$TEST_DIR/after"
+	done
+}
+
+# settings - of the terminal that the person sits at.
+settings()
+{
+	stty -a <"$(tm display-message -p '#{pane_tty}')"
+}
+
+# are WORD - the settings have it, soon.
+are()
+{
+	for ((i = 0; i < 50; i++)); do
+		[[ $(settings) != *" $1 "* ]] || return 0
+		sleep 0.1
+	done
+	settings
+	return 1
+}
+
+@test "tty: stopped, it leaves the terminal to the shell; continued, it takes it again" {
+	provision
+	in_terminal 'exec bash --norc --noprofile -i'
+	sees '^bash.*[$#] *$'
+	keys "sbx-exec --raw --tty $ENV_ID -- sh -c 'echo \$((40 + 2)).; exec cat'" Enter
+	sees '^42\.'
+	pid=$(pgrep -f "^[^ ]*sbx-exec .*--raw --tty $ENV_ID")
+	are -icanon
+	kill -TSTP "$pid"
+	sees 'Stopped'
+	keys 'stty -a >stopped; fg' Enter
+	are -icanon
+	keys 'inside-1' Enter
+	sees '^inside-1'
+	grep -q ' icanon ' "$TEST_DIR/stopped"
+	# By what nobody can hold, and with a shell that has other wishes meanwhile.
+	kill -STOP "$pid"
+	keys 'stty sane; fg' Enter
+	are -icanon
+	keys 'inside-2' Enter
+	sees '^inside-2'
+	# In the background it is the shell's.
+	kill -STOP "$pid"
+	keys 'stty sane; bg; stty -a >background' Enter
+	for ((i = 0; i < 50; i++)); do [ -s "$TEST_DIR/background" ] && break; sleep 0.1; done
+	grep -q ' icanon ' "$TEST_DIR/background"
+	kill -TERM "$pid"
+}
+
 @test "tty: a command that closes its terminal, or whose person has gone, is hung up" {
 	by_design gvisor 'the terminals of its kernel do not hang up'
 	provision
@@ -143,6 +203,13 @@ teardown()
 	done
 	[ "$i" -lt 50 ]
 	[ "$(sbx-exec --raw "$ENV_ID" -- cat hup </dev/null)" = hup ]
+}
+
+@test "tty: a TERM that is no terminal's name stays outside" {
+	provision
+	in_terminal "TERM='x;y' sbx-exec --raw --tty $ENV_ID -- sh -c 'echo \"<\$TERM>\"'"
+	is_over
+	sees '^<dumb>'
 }
 
 @test "tty: what a program paints goes through as it is, and nothing is answered" {

@@ -57,8 +57,9 @@ on_signal(void *arg, const struct signalfd_siginfo *info)
 	struct exec_run *run = hold->runs, *next;
 	int again = hold->signal != 0;
 
-	if (info->ssi_signo == SIGWINCH || info->ssi_signo == SIGCONT) {
-		hold->terminal(hold->terminal_arg);
+	if (info->ssi_signo == SIGWINCH || info->ssi_signo == SIGTSTP ||
+		info->ssi_signo == SIGCONT) {
+		hold->terminal(hold->terminal_arg, (int)info->ssi_signo);
 		return;
 	}
 	hold->signal = (int)info->ssi_signo;

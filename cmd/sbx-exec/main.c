@@ -36,11 +36,20 @@ on_over(void *arg)
 }
 
 static void
-on_terminal(void *arg)
+on_terminal(void *arg, int signo)
 {
 	struct exec *exec = arg;
 
-	exec_tty_changed(&exec->tty, &exec->run);
+	exec_tty_changed(&exec->tty, &exec->run, signo);
+}
+
+/* What the window became while it was being started was not told yet. */
+static void
+on_started(void *arg)
+{
+	const struct exec_hold *hold = arg;
+
+	hold->terminal(hold->terminal_arg, 0);
 }
 
 /* One command, from the command line: the exit status, or -1 with err. */
@@ -71,6 +80,7 @@ run_one(struct exec *exec, int64_t began_us, struct sbx_err *err)
 		wish.tty = &size;
 		exec->hold.terminal = on_terminal;
 		exec->hold.terminal_arg = exec;
+		run->started = on_started;
 	}
 	if (exec_plan_make(&wish, &exec->target, environ, &exec->plan, err) < 0 ||
 		exec_feed_open(&exec->options, exec->request.from_stdin, &run->feed, err) < 0 ||

@@ -27,7 +27,8 @@ struct exec_hold {
 	struct exec_run *runs; /* asked for and not over */
 	sigset_t held;
 	int holding;
-	void (*terminal)(void *arg); /* on SIGWINCH and SIGCONT, which are held for it; or NULL */
+	/* On SIGWINCH, SIGTSTP and SIGCONT, which are held for it as all that would end us are; or NULL. */
+	void (*terminal)(void *arg, int signo);
 	void *terminal_arg;
 	int signal; /* that told us to end; 0: none */
 };
@@ -100,15 +101,16 @@ void exec_pump_hurry(struct exec_run *run); /* it is being ended: wait for nothi
 
 /* ---- tty.c: the caller's terminal, with --tty */
 struct exec_tty {
-	int raw; /* `was` is to be restored */
+	int entered; /* `was` is to be restored */
 	struct termios was;
 };
 int exec_tty_check(struct sbx_err *err) __attribute__((warn_unused_result));
 void exec_tty_size(struct sbx_mech_tty *size);
-/* "TERM=..." of a sound name: 1, else 0. */
+/* "TERM=..." of a sound name: 1, else 0, and then it is none of our variables any more. */
 int exec_tty_term(const char *term, char *variable, size_t size);
 int exec_tty_enter(struct exec_tty *tty, struct sbx_err *err) __attribute__((warn_unused_result));
-void exec_tty_changed(struct exec_tty *tty, struct exec_run *run); /* SIGWINCH, SIGCONT */
+/* By SIGWINCH or SIGCONT, or 0: it has started; or SIGTSTP: stop until we are continued. */
+void exec_tty_changed(struct exec_tty *tty, struct exec_run *run, int signo);
 void exec_tty_leave(struct exec_tty *tty); /* idempotent */
 
 /* ---- meter.c: a line for a person, while a plain command runs */
@@ -123,7 +125,8 @@ void exec_meter_start(struct exec_meter *meter, const struct exec_hold *hold,
 void exec_meter_stop(struct exec_meter *meter); /* wipes it; before the loop is freed */
 
 /* ---- signals.c: those that end us wait until the command is ended */
-void exec_signals_hold(sigset_t *held, int terminal); /* terminal: SIGWINCH and SIGCONT, too */
+/* terminal: one of ours is in raw mode meanwhile, so more of them, and those that a terminal needs. */
+void exec_signals_hold(sigset_t *held, int terminal);
 void exec_signals_release(const sigset_t *held);
 void exec_signals_die(int signo) __attribute__((noreturn));
 

@@ -9,7 +9,13 @@
 
 #include "run.h"
 
+#define COUNT(table) (sizeof(table) / sizeof((table)[0]))
+
 static const int ending[] = { SIGINT, SIGTERM, SIGHUP };
+/* Nobody means us by these, but a terminal in raw mode must not be left behind by any. Faults, which
+ * cannot be held, are tty.c's. */
+static const int stray[] = { SIGQUIT, SIGUSR1, SIGUSR2, SIGALRM, SIGVTALRM, SIGPROF, SIGIO, SIGPWR,
+	SIGSTKFLT, SIGXCPU, SIGXFSZ };
 
 static void
 set_disposition(int signo, void (*handler)(int))
@@ -19,16 +25,26 @@ set_disposition(int signo, void (*handler)(int))
 	sigaction(signo, &action, NULL);
 }
 
-void
-exec_signals_hold(sigset_t *held, int terminal)
+static void
+add(sigset_t *held, const int *signals, size_t count)
 {
 	struct sigaction now;
 
+	for (size_t i = 0; i < count; i++)
+		if (sigaction(signals[i], NULL, &now) == 0 && now.sa_handler != SIG_IGN)
+			sigaddset(held, signals[i]);
+}
+
+void
+exec_signals_hold(sigset_t *held, int terminal)
+{
+	static const int stop[] = { SIGTSTP };
+
 	sigemptyset(held);
-	for (size_t i = 0; i < sizeof(ending) / sizeof(ending[0]); i++)
-		if (sigaction(ending[i], NULL, &now) == 0 && now.sa_handler != SIG_IGN)
-			sigaddset(held, ending[i]);
+	add(held, ending, COUNT(ending));
 	if (terminal) {
+		add(held, stray, COUNT(stray));
+		add(held, stop, COUNT(stop));
 		sigaddset(held, SIGWINCH);
 		sigaddset(held, SIGCONT);
 	}
@@ -54,5 +70,5 @@ exec_signals_die(int signo)
 	sigaddset(&one, signo);
 	sigprocmask(SIG_UNBLOCK, &one, NULL);
 	raise(signo);
-	abort(); /* it did not end us: it was none of `ending` */
+	abort(); /* it did not end us: it was none of the above */
 }
