@@ -58,9 +58,7 @@ whole_us()
 # slower when the time was taken it is done again, with less.
 rounds()
 {
-	local try
-
-	for try in 1 2 3 4; do
+	for _ in 1 2 3 4; do
 		HITS=0
 		rounds_within "$((WHOLE_US * 6 / 5))" "$1" || return
 		((HITS * 5 < KILL_RUNS)) || return 0
