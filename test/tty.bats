@@ -4,9 +4,13 @@
 
 load helper
 
+terminals=0
+
+# A server for each terminal: one that was told to end may still take what is meant for the next. Its
+# socket is not removed by it.
 tm()
 {
-	command tmux -L "sbx-test-$RUN" -f /dev/null "$@"
+	command tmux -S "$TEST_DIR/tmux.$terminals" -f /dev/null "$@"
 }
 
 # in_terminal COMMAND - run it by a shell in a new terminal of 90 columns and 30 lines, stty before and
@@ -20,6 +24,7 @@ in_terminal()
 		printf 'cd %q\nstty -a >before\n%s\necho "status $?."\nstty -a >after\ntouch over\nread -r _\n' \
 			"$TEST_DIR" "$1"
 	} >"$TEST_DIR/script"
+	terminals=$((terminals + 1))
 	tm new-session -d -x 90 -y 30 "bash $TEST_DIR/script" </dev/null 3>&-
 }
 
