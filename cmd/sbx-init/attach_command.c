@@ -163,8 +163,11 @@ attach_finish(struct attach *attach, struct attach_command *command)
 	command->phase = ATTACH_FINISHES;
 	for (int i = 0; i < 2; i++) {
 		struct attach_stream *stream = &command->out[i];
+		struct pollfd look = { .fd = stream->fd, .events = POLLIN };
 		int held = 0;
 
+		/* A terminal counts what came through its line discipline, which a look makes it do. */
+		(void)poll(&look, 1, 0);
 		if (stream->fd >= 0 && ioctl(stream->fd, FIONREAD, &held) != 0)
 			held = 0;
 		stream->rest = (uint32_t)held < SBX_CHAN_REST_MAX ? (uint32_t)held :

@@ -57,7 +57,8 @@ int
 sbx_native_dev(int root_fd, uint64_t shm_bytes, struct sbx_err *err)
 {
 	static const char *const dev_options[] = { "mode=0755", "size=64k", "nr_inodes=64", NULL };
-	static const char *const pts_options[] = { "mode=0620", "ptmxmode=0666", NULL };
+	/* A bound of its own, or one environment could take all that the host has. */
+	static const char *const pts_options[] = { "mode=0620", "ptmxmode=0666", "max=256", NULL };
 	SBX_AUTO_FD dev = -1;
 
 	if (sbx_native_hang_new(root_fd, "dev", "tmpfs", dev_options, SBX_MOUNT_NOEXEC, err) != 0)
