@@ -1,6 +1,7 @@
 #!/usr/bin/env bats
 # The mechanism fake: what a harness sees when commands are answered from a script, and that the
 # rules keep it out of every deployment but evaluation.
+# shellcheck disable=SC2154  # bats sets stderr
 
 load helper
 
@@ -178,4 +179,16 @@ refused()
 		sleep 0.1
 	done
 	false
+}
+
+@test "fake: what it has not got is refused by name" {
+	script '{"argv":["true"]}'
+	exec_fake --background "$ENV_ID" -- true
+	[ "$status" -eq 69 ]
+	field '.code == "unavailable" and (.message | test("fake.*beyond its command"))'
+	exec_fake --list-background "$ENV_ID"
+	[ "$status" -eq 69 ]
+	exec_fake --get x "$ENV_ID"
+	[ "$status" -eq 69 ]
+	[[ $stderr == *'no workspace'* ]]
 }

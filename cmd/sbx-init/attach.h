@@ -45,7 +45,7 @@ struct attach_command {
 	struct sbx_buf in;
 	struct attach_stream out[2]; /* streams 1 and 2 */
 	uint64_t oom_before, pids_before;
-	uint32_t left_over;
+	uint32_t left_over, stays;
 	int too_many; /* it ran while the tasks were more than they may be */
 };
 

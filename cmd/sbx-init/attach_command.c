@@ -92,6 +92,7 @@ ended(struct attach *attach, struct attach_command *command, enum sbx_chan_type 
 		return -1;
 	command->phase = ATTACH_OVER;
 	command->left_over = reply->left_over;
+	command->stays = reply->stays;
 	return attach_say(attach, type, 0, command->id, &end, sizeof(end));
 }
 
@@ -106,6 +107,15 @@ attach_files_ended(struct attach *attach, struct attach_command *command)
 	return ended(attach, command, SBX_CHAN_EXITED, &reply);
 }
 
+static int
+tell_background(struct attach *attach, const struct sbx_init_reply *reply)
+{
+	const struct sbx_chan_background is = { .processes = (uint32_t)reply->status,
+		.error = reply->error };
+
+	return attach_say(attach, SBX_CHAN_BACKGROUND_IS, 0, 0, &is, sizeof(is));
+}
+
 int
 attach_reply(struct attach *attach, const struct sbx_init_reply *reply)
 {
@@ -116,6 +126,8 @@ attach_reply(struct attach *attach, const struct sbx_init_reply *reply)
 		attach->counters.sweeps--;
 		return 0;
 	}
+	if (reply->answer == SBX_INIT_BACKGROUND_IS)
+		return tell_background(attach, reply);
 	if (reply->answer == SBX_INIT_KILLED)
 		return attach_say(attach, SBX_CHAN_KILLED, 0, 0, NULL, 0);
 	if (command == NULL || command->phase != ATTACH_RUNS || command->files_pid != 0)
@@ -134,6 +146,7 @@ attach_reply(struct attach *attach, const struct sbx_init_reply *reply)
 	case SBX_INIT_KILLED:
 	case SBX_INIT_PONG:
 	case SBX_INIT_PTY_MADE:
+	case SBX_INIT_BACKGROUND_IS:
 		break;
 	}
 	return -1;

@@ -124,6 +124,7 @@ attach_count_usage(const struct attach *attach, const struct attach_command *com
 		.pids_hits = (hits > command->pids_before ? hits - command->pids_before : 0) +
 			(command->too_many ? 1 : 0),
 		.left_over = command->left_over,
+		.stays = command->stays,
 		.pids_full = number(counters->now_fd, NULL, 0) >=
 			number(counters->max_fd, NULL, UINT64_MAX),
 	};

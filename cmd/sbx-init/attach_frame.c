@@ -143,6 +143,17 @@ take_for_command(struct attach *attach, const struct sbx_chan_head *head, const 
 }
 
 static int
+ask_background(struct attach *attach, const struct sbx_chan_head *head, const char *payload)
+{
+	uint32_t end;
+
+	if (head->length != sizeof(end))
+		return -1;
+	memcpy(&end, payload, sizeof(end));
+	return attach_tell(attach, SBX_INIT_BACKGROUND, 0, end != 0);
+}
+
+static int
 take_frame(struct attach *attach, const struct sbx_chan_head *head, const char *payload)
 {
 	switch (head->type) {
@@ -152,6 +163,8 @@ take_frame(struct attach *attach, const struct sbx_chan_head *head, const char *
 		return attach_files(attach, head->id, payload, head->length);
 	case SBX_CHAN_KILL_ALL:
 		return head->length != 0 ? -1 : attach_tell(attach, SBX_INIT_KILL, 0, 0);
+	case SBX_CHAN_BACKGROUND:
+		return ask_background(attach, head, payload);
 	case SBX_CHAN_PING:
 		return head->length != 0 ? -1 : attach_say(attach, SBX_CHAN_PONG, 0, 0, NULL, 0);
 	case SBX_CHAN_FINISH:

@@ -81,7 +81,8 @@ ask_pid1(struct attach *attach, uint32_t id, const struct sbx_chan_exec *exec, c
 	struct sbx_init_request head = { .magic = SBX_INIT_MAGIC,
 		.version = SBX_INIT_VERSION,
 		.op = SBX_INIT_EXEC,
-		.flags = exec->flags & SBX_CHAN_TTY ? SBX_INIT_TTY : 0,
+		.flags = (exec->flags & SBX_CHAN_TTY ? SBX_INIT_TTY : 0u) |
+			(exec->flags & SBX_CHAN_STAYS ? SBX_INIT_STAYS : 0u),
 		.id = id,
 		.argc = exec->argc,
 		.envc = exec->envc,

@@ -35,6 +35,7 @@ struct init_command {
 	pid_t pid; /* 0: ended and reported */
 	int kill_fd; /* cgroup.kill of its group, or -1; owned */
 	int grouped; /* it has, or had, a group of its own */
+	int stays; /* what it leaves behind does, without a group */
 	uint64_t group; /* inode of kill_fd: who uses the group next takes it over */
 	int swept; /* another caller's KILL 0 took it */
 	int ended; /* collected, not yet reported: status and cpu_us are its own */
@@ -46,6 +47,7 @@ struct init {
 	struct sbx_init_plan plan;
 	int signal_fd;
 	int kept; /* the maker said that it may live without it */
+	int background; /* without groups: some of what runs was to stay */
 	int contained; /* pid 1 of a container: commands become SBX_CHAN_UID */
 	int unreported; /* commands that ended and wait for init_reap() */
 	int callers[INIT_CALLERS_MAX]; /* connected sockets, -1 */
@@ -66,6 +68,7 @@ struct init_job {
 	char **argv, **envp;
 	int stdio[3];
 	int group_fd, kill_fd; /* -1 without groups */
+	int stays; /* what it leaves behind does */
 	int tty; /* stdin is to be the controlling terminal */
 };
 
@@ -125,5 +128,8 @@ int init_selftest(struct init *init, const char **what);
 /* reap.c: collect the dead and report the commands among them. */
 void init_reap(struct init *init);
 int init_collect(struct init *init); /* the first half: 1 while a child lives, 0 when none does */
+int init_busy(const struct init *init); /* whether a command runs */
+/* background.c: tell of what runs in the background of a container, or end it, and answer. */
+void init_background(struct init *init, int caller, uint32_t id, int end);
 
 #endif

@@ -21,9 +21,8 @@ microseconds(const struct timeval *t)
 	return (uint64_t)t->tv_sec * 1000000u + (uint64_t)t->tv_usec;
 }
 
-/* Without groups nobody can tell whose a left-over is: all go once no command runs. */
-static int
-busy(const struct init *init)
+int
+init_busy(const struct init *init)
 {
 	for (int i = 0; i < init->commands_end; i++) {
 		if (init->commands[i].id != 0 && init->commands[i].pid > 0 &&
@@ -43,7 +42,7 @@ end(struct init *init, struct init_command *command, int status, const struct ru
 }
 
 static void
-report(struct init *init, struct init_command *command, int left_over)
+report(struct init *init, struct init_command *command, int left_over, int alive)
 {
 	struct sbx_init_reply reply = {
 		.answer = command->swept ? SBX_INIT_ENDED : SBX_INIT_EXITED,
@@ -51,6 +50,7 @@ report(struct init *init, struct init_command *command, int left_over)
 		.pid = command->pid,
 		.status = command->status,
 		.left_over = left_over ? 1 : 0,
+		.stays = command->stays && alive ? 1 : 0,
 		.cpu_us = command->cpu_us,
 	};
 
@@ -79,20 +79,31 @@ init_collect(struct init *init)
 	return pid == 0;
 }
 
-/* A command with a group is told of alone; the others when their left-overs are gone. */
+/*
+ * A command with a group is told of alone; the others when their left-overs are gone. Without groups
+ * nobody can tell whose a left-over is: all go once no command runs, unless some were to stay.
+ */
 void
 init_reap(struct init *init)
 {
 	int alive = init_collect(init), ungrouped = 0, left_over = 0;
 
-	for (int i = 0; i < init->commands_end; i++)
-		ungrouped |= init->commands[i].ended && !init->commands[i].grouped;
-	if (ungrouped && alive && !busy(init)) {
+	if (!alive)
+		init->background = 0;
+	for (int i = 0; i < init->commands_end; i++) {
+		const struct init_command *command = &init->commands[i];
+
+		ungrouped |= command->ended && !command->grouped;
+		if (command->ended && command->stays && alive)
+			init->background = 1;
+	}
+	if (ungrouped && alive && !init->background && !init_busy(init)) {
 		left_over = 1;
 		init_sweep(init, -1);
 	}
 	for (int i = 0; init->unreported > 0 && i < init->commands_end; i++) {
 		if (init->commands[i].ended)
-			report(init, &init->commands[i], left_over && !init->commands[i].grouped);
+			report(init, &init->commands[i], left_over && !init->commands[i].grouped,
+				alive);
 	}
 }

@@ -74,6 +74,7 @@ place(struct init_message *message, size_t received)
 		message->job.stdio[i] = message->fds[i];
 	message->job.group_fd = head->flags & SBX_INIT_HAS_GROUP ? message->fds[3] : -1;
 	message->job.kill_fd = head->flags & SBX_INIT_HAS_GROUP ? message->fds[4] : -1;
+	message->job.stays = (head->flags & SBX_INIT_STAYS) != 0;
 	message->job.tty = (head->flags & SBX_INIT_TTY) != 0;
 	if (head->flags & SBX_INIT_IN_MEMFD) {
 		if (head->payload_bytes > SBX_INIT_PAYLOAD_MAX)

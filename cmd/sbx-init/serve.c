@@ -93,6 +93,7 @@ execute(struct init *init, int caller, struct init_message *message)
 		init_answer(init, caller, &reply);
 		return;
 	}
+	command->stays = message->job.stays && !command->grouped;
 	command->pid = init_spawn(init, &message->job);
 	if (command->pid < 0) {
 		reply.answer = SBX_INIT_FAILED;
@@ -169,6 +170,8 @@ init_serve(struct init *init, int caller)
 		else if (message.head.op == SBX_INIT_SIGNAL && message.head.id != 0 &&
 			message.head.flags > 0 && message.head.flags < SIGRTMIN_KERNEL)
 			signal_for(init, caller, message.head.id, message.head.flags);
+		else if (message.head.op == SBX_INIT_BACKGROUND && init->contained)
+			init_background(init, caller, message.head.id, message.head.flags != 0);
 		else if (message.head.op == SBX_INIT_PTY)
 			init_pty_answer(init, caller, message.head.id, message.head.flags);
 		else if (message.head.op == SBX_INIT_PING)

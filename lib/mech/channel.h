@@ -36,6 +36,7 @@ enum sbx_chan_type {
 	SBX_CHAN_PING, /* id 0: PONG answers */
 	SBX_CHAN_FILES, /* struct sbx_chan_files, then path and `to`, each with its NUL; answers as a
 			 * command, and takes stream 0 as one if it says so */
+	SBX_CHAN_BACKGROUND, /* id 0, uint32_t: 1 ends it, 0 only asks; BACKGROUND_IS answers */
 	SBX_CHAN_RESIZE, /* uint32_t, as above: of a command with a terminal; no answer */
 	SBX_CHAN_SIGNAL, /* uint32_t: to the process group of a command that runs; no answer */
 	/* both ways; `stream` says which: 0 to the inside, 1 and 2 to the host */
@@ -52,6 +53,7 @@ enum sbx_chan_type {
 	SBX_CHAN_FINISHED, /* struct sbx_chan_usage */
 	SBX_CHAN_KILLED,
 	SBX_CHAN_PONG,
+	SBX_CHAN_BACKGROUND_IS, /* struct sbx_chan_background */
 };
 
 struct sbx_chan_head {
@@ -62,6 +64,7 @@ struct sbx_chan_head {
 
 enum sbx_chan_exec_flag {
 	SBX_CHAN_NO_STDIN = 1, /* /dev/null; nothing is granted */
+	SBX_CHAN_STAYS = 4, /* what it leaves behind does */
 	SBX_CHAN_TTY = 2, /* a terminal of this size; stream 2 ends at once */
 };
 struct sbx_chan_exec {
@@ -83,6 +86,13 @@ struct sbx_chan_usage {
 	uint64_t oom_kills, pids_hits;
 	uint32_t left_over; /* descendants had to be killed */
 	uint32_t pids_full; /* the pids limit was reached when this was read */
+	uint32_t stays; /* of what it left behind something lives on, as was asked */
+	uint32_t reserved;
+};
+
+struct sbx_chan_background {
+	uint32_t processes;
+	int32_t error; /* errno: it was not ended */
 };
 
 /* What pid 1 is and what it proved of itself before it listened. */

@@ -26,6 +26,7 @@ enum sbx_init_op {
 	SBX_INIT_KILL, /* the command `id` of this connection; 0: every process but pid 1 */
 	SBX_INIT_DONE, /* the command `id` has ended and its group is let go; no answer */
 	SBX_INIT_PING,
+	SBX_INIT_BACKGROUND, /* tell of what runs in the background, or, `flags` 1, end it: BACKGROUND_IS */
 	SBX_INIT_PTY, /* a terminal in the environment, `flags` its rows << 16 | columns: PTY_MADE */
 	SBX_INIT_SIGNAL, /* `flags` to the process group of the command `id`, if it lives; no answer */
 };
@@ -33,6 +34,9 @@ enum sbx_init_op {
 enum sbx_init_flag {
 	SBX_INIT_HAS_GROUP = 1, /* descriptors 3 and 4 are the group and its cgroup.kill */
 	SBX_INIT_IN_MEMFD = 2, /* the payload is in the last descriptor */
+	SBX_INIT_STAYS =
+		8, /* without groups: what it leaves behind stays, and so does what others leave
+			     * as long as any of that is there */
 	SBX_INIT_TTY = 4, /* stdin is a terminal, and becomes the command's controlling one */
 };
 
@@ -51,6 +55,7 @@ enum sbx_init_answer {
 	SBX_INIT_EXITED, /* status as wait(2) */
 	SBX_INIT_KILLED, /* to KILL */
 	SBX_INIT_PONG,
+	SBX_INIT_BACKGROUND_IS, /* status: how many processes; error: EBUSY, since commands run */
 	SBX_INIT_PTY_MADE, /* with two descriptors, master and slave; or error is set and there are none */
 	SBX_INIT_ENDED, /* killed because another connection's KILL 0 took everything */
 };
@@ -78,6 +83,7 @@ struct sbx_init_reply {
 	uint32_t stage;
 	int32_t error; /* errno */
 	uint32_t left_over; /* EXITED without groups: descendants lived and were killed */
+	uint32_t stays; /* EXITED of one that asked for it: some live on */
 	uint64_t cpu_us; /* of the first process and what it waited for */
 };
 

@@ -162,6 +162,13 @@ sbx_docker_args_restart(const struct sbx_docker *docker, const char *container,
 }
 
 void
+sbx_docker_args_pause(const struct sbx_docker *docker, const char *container, int paused,
+	struct sbx_docker_args *args)
+{
+	ADD(docker, args, paused ? "pause" : "unpause", container);
+}
+
+void
 sbx_docker_args_remove(const struct sbx_docker *docker, const char *container,
 	struct sbx_docker_args *args)
 {

@@ -221,11 +221,12 @@ static int
 alive(const struct sbx_mech_host *host, const struct sbx_env_record *record)
 {
 	struct sbx_docker_names names;
-	char line[96];
+	char line[96], paused[96];
 
 	sbx_docker_names(host, record->id, &names);
 	snprintf(line, sizeof(line), "\n%s running", names.container);
-	return strstr(containers(host), line) != NULL;
+	snprintf(paused, sizeof(paused), "\n%s paused", names.container);
+	return strstr(containers(host), line) != NULL || strstr(containers(host), paused) != NULL;
 }
 
 static int
@@ -280,8 +281,10 @@ probe_gvisor(const struct sbx_mech_host *host, struct sbx_probe *probe)
 		.keep = keep, .drop = drop, .destroy = destroy, .alive = alive,                    \
 		.answers = answers, .totals = totals, .open = sbx_docker_open,                     \
 		.close = sbx_docker_close, .fd = sbx_docker_fd, .start = sbx_docker_start,         \
-		.files = sbx_docker_files, .next = sbx_docker_next, .resize = sbx_docker_resize,   \
-		.signal = sbx_docker_signal, .kill = sbx_docker_kill, .finish = sbx_docker_finish  \
+		.files = sbx_docker_files, .next = sbx_docker_next,                                \
+		.background = sbx_docker_background, .end_background = sbx_docker_end_background,  \
+		.resize = sbx_docker_resize, .signal = sbx_docker_signal, .kill = sbx_docker_kill, \
+		.finish = sbx_docker_finish                                                        \
 	}
 
 const struct sbx_mech sbx_mech_docker = MECHANISM("docker", probe_docker);

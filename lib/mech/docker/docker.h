@@ -75,6 +75,8 @@ void sbx_docker_args_start(const struct sbx_docker *docker, const char *containe
 	struct sbx_docker_args *args);
 void sbx_docker_args_restart(const struct sbx_docker *docker, const char *container,
 	struct sbx_docker_args *args); /* stops it at once, starts the same one */
+void sbx_docker_args_pause(const struct sbx_docker *docker, const char *container, int paused,
+	struct sbx_docker_args *args); /* or resume it */
 void sbx_docker_args_remove(const struct sbx_docker *docker, const char *container,
 	struct sbx_docker_args *args); /* running or not */
 void sbx_docker_args_remove_volume(const struct sbx_docker *docker, const char *volume,
@@ -164,6 +166,9 @@ int sbx_docker_start(struct sbx_session *session, const struct sbx_mech_command 
 int sbx_docker_files(struct sbx_session *session, const struct sbx_mech_files *files, uint32_t *id,
 	struct sbx_err *err);
 int sbx_docker_next(struct sbx_session *session, struct sbx_mech_event *event);
+int sbx_docker_background(struct sbx_session *session,
+	struct sbx_mech_background list[SBX_MECH_BACKGROUND_MAX], struct sbx_err *err);
+int sbx_docker_end_background(struct sbx_session *session, int number, struct sbx_err *err);
 int sbx_docker_resize(struct sbx_session *session, uint32_t id, const struct sbx_mech_tty *tty,
 	struct sbx_err *err);
 int sbx_docker_signal(struct sbx_session *session, uint32_t id, int signo, struct sbx_err *err);

@@ -33,6 +33,8 @@ static const struct shape shapes[] = {
 		0 },
 	{ SBX_CHAN_KILLED, 0, 0, 0, 0, 0 },
 	{ SBX_CHAN_PONG, 0, 0, 0, 0, 0 },
+	{ SBX_CHAN_BACKGROUND_IS, sizeof(struct sbx_chan_background),
+		sizeof(struct sbx_chan_background), 0, 0, 0 },
 };
 
 _Static_assert(SBX_FRAMES_IN_BYTES >= 2 * (HEAD + SBX_CHAN_DATA_MAX), "a whole frame always fits");

@@ -155,7 +155,7 @@ make(const struct sbx_mech_host *host, const struct sbx_env *env,
 	session->link.to_fd = session->link.from_fd = session->link.said_fd = -1;
 	session->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
 	session->wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-	session->pulse_fd = -1;
+	session->pulse_fd = session->awake_fd = -1;
 	return session;
 }
 
@@ -169,7 +169,8 @@ sbx_docker_open(const struct sbx_mech_host *host, const struct sbx_env *env,
 		sbx_session_watch(session, session->wake_fd, EPOLLIN, 0, SBX_PART_WAKE) < 0 ||
 		sbx_pulse_open(session) < 0) {
 		sbx_fail_sys(err, SBX_E_UNAVAILABLE, "make a session's descriptors");
-	} else if (sbx_session_connect(session, err) == 0) {
+	} else if (sbx_awake_enter(session, 0, err) == 0 &&
+		sbx_session_connect(session, err) == 0) {
 		*out = session;
 		return 0;
 	} else {
@@ -225,6 +226,7 @@ sbx_docker_close(struct sbx_session *session)
 	if (session->link.up)
 		end_running(session);
 	sbx_session_disconnect(session);
+	sbx_awake_leave(session);
 	while (session->running != NULL) {
 		struct sbx_docker_running *running = session->running;
 

@@ -102,6 +102,9 @@ struct sbx_docker_running {
 
 struct sbx_session {
 	int epoll_fd, wake_fd, pulse_fd, dir_fd;
+	int awake_fd; /* our part in keeping the container from being paused; -1: none */
+	int background_told; /* `background` came */
+	struct sbx_chan_background background;
 	int awake; /* wake_fd is readable */
 	int beating; /* pulse_fd is armed */
 	int64_t heard_ms,
@@ -142,6 +145,8 @@ void sbx_session_queue(struct sbx_session *session, const struct sbx_mech_event 
 void sbx_session_sweep(struct sbx_session *session);
 /* The descriptor is readable exactly while events wait. At the end of each call of a tool. */
 void sbx_session_settle(struct sbx_session *session);
+/* Until then events that wait do not end a wait for descriptors. */
+void sbx_session_hush(struct sbx_session *session);
 /* Open a link and watch it. Blocks for the engine. */
 int sbx_session_connect(struct sbx_session *session, struct sbx_err *err)
 	__attribute__((warn_unused_result));
@@ -177,6 +182,13 @@ int sbx_outputs_are_over(const struct sbx_docker_running *running);
 void sbx_feed(struct sbx_session *session, struct sbx_docker_running *running);
 void sbx_feed_end(struct sbx_session *session, struct sbx_docker_running *running);
 void sbx_running_free(struct sbx_session *session, struct sbx_docker_running *running);
+
+/* ---- session_background.c */
+/* Before anything is asked of the container: it is not paused, and is not until leave() of the last
+ * session. Cheap where nothing was ever left to stay. `first`: something will be. Blocks for the engine. */
+int sbx_awake_enter(struct sbx_session *session, int first, struct sbx_err *err)
+	__attribute__((warn_unused_result));
+void sbx_awake_leave(struct sbx_session *session); /* nothing of ours runs any more */
 
 /* ---- session_end.c */
 /* The link has ended, or what came over it was no frame (`broken`). */

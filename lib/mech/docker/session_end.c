@@ -128,8 +128,8 @@ find(const struct sbx_session *session, uint32_t id, struct sbx_err *err)
 }
 
 /* Events that wait must not end a wait for descriptors: settle() raises them again. */
-static void
-hush(struct sbx_session *session)
+void
+sbx_session_hush(struct sbx_session *session)
 {
 	size_t end = session->event_end;
 
@@ -183,7 +183,7 @@ sbx_docker_kill(struct sbx_session *session, uint32_t id, int *restarted, struct
 	if (running->dead_by_restart)
 		return 0;
 	session->killing = id;
-	hush(session);
+	sbx_session_hush(session);
 	if (session->link.up)
 		take_last_output(session);
 	rc = sbx_restart_since(&session->restart, session->restarts, &did, err);
@@ -223,6 +223,17 @@ drop_events(struct sbx_session *session, uint32_t id)
 	session->event_end = to;
 }
 
+/* Of those that are forgotten all has come. */
+static int
+has_work(const struct sbx_session *session)
+{
+	const struct sbx_docker_running *running = session->running;
+
+	while (running != NULL && running->forgotten)
+		running = running->next;
+	return running != NULL;
+}
+
 int
 sbx_docker_finish(struct sbx_session *session, uint32_t id, struct sbx_mech_usage *usage,
 	struct sbx_err *err)
@@ -236,7 +247,7 @@ sbx_docker_finish(struct sbx_session *session, uint32_t id, struct sbx_mech_usag
 		return -1;
 	if (running->step < SBX_STEP_ENDED)
 		return sbx_fail(err, SBX_E_CONFLICT, "command %u has not ended", id);
-	hush(session);
+	sbx_session_hush(session);
 	rc = await_finished(session, running, err);
 	seen = &running->usage;
 	usage->cpu_us = running->cpu_us;
@@ -244,6 +255,7 @@ sbx_docker_finish(struct sbx_session *session, uint32_t id, struct sbx_mech_usag
 	usage->has_memory = seen->peak_memory_bytes != 0;
 	usage->oom_kills = seen->oom_kills;
 	usage->left_over = seen->left_over != 0;
+	usage->stays = seen->stays != 0;
 	usage->pids_hits = seen->pids_hits +
 		(seen->pids_hits == 0 && seen->pids_full != 0 &&
 			(usage->left_over || running->dead_by_restart));
@@ -252,6 +264,8 @@ sbx_docker_finish(struct sbx_session *session, uint32_t id, struct sbx_mech_usag
 	running->forgotten = 1;
 	drop_events(session, id);
 	sbx_session_sweep(session);
+	if (!has_work(session))
+		sbx_awake_leave(session);
 	sbx_session_settle(session);
 	return rc;
 }

@@ -137,6 +137,10 @@ take_frame(struct sbx_session *session, const struct sbx_frame *frame)
 	case SBX_CHAN_OOM:
 		tell_oom(session);
 		return 0;
+	case SBX_CHAN_BACKGROUND_IS:
+		memcpy(&session->background, frame->payload, sizeof(session->background));
+		session->background_told = 1;
+		return 0;
 	case SBX_CHAN_KILLED:
 	case SBX_CHAN_PONG:
 		return 0;
@@ -148,6 +152,7 @@ take_frame(struct sbx_session *session, const struct sbx_frame *frame)
 	case SBX_CHAN_FILES:
 	case SBX_CHAN_SIGNAL:
 	case SBX_CHAN_RESIZE:
+	case SBX_CHAN_BACKGROUND:
 		break;
 	}
 	return -1;

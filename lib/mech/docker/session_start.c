@@ -17,6 +17,8 @@ pack(const struct sbx_mech_command *command, struct sbx_buf *out, int no_stdin, 
 	const char *cwd = command->cwd != NULL ? command->cwd : "";
 	struct sbx_chan_exec exec = { .flags = no_stdin ? SBX_CHAN_NO_STDIN : 0 };
 
+	if (command->background)
+		exec.flags |= SBX_CHAN_STAYS;
 	if (command->tty != NULL) {
 		exec.flags |= SBX_CHAN_TTY;
 		exec.size = (uint32_t)command->tty->rows << 16 | command->tty->columns;
@@ -49,7 +51,7 @@ append(struct sbx_session *session, struct sbx_docker_running *running)
 
 /* A new one, on a channel that is there. */
 static struct sbx_docker_running *
-begin(struct sbx_session *session, struct sbx_err *err)
+begin(struct sbx_session *session, int stays, struct sbx_err *err)
 {
 	struct sbx_docker_running *running;
 	size_t count = 0;
@@ -64,7 +66,8 @@ begin(struct sbx_session *session, struct sbx_err *err)
 		sbx_fail(err, SBX_E_UNAVAILABLE, "the environment was lost");
 		return NULL;
 	}
-	if (!session->link.up && sbx_session_connect(session, err) < 0)
+	if (sbx_awake_enter(session, stays, err) < 0 ||
+		(!session->link.up && sbx_session_connect(session, err) < 0))
 		return NULL;
 	running = sbx_mem_alloc(1, sizeof(*running));
 	running->id = ++session->last_id;
@@ -94,7 +97,7 @@ sbx_docker_start(struct sbx_session *session, const struct sbx_mech_command *com
 	struct sbx_err *err)
 {
 	SBX_AUTO_BUF payload = SBX_BUF_INIT(SBX_CHAN_PAYLOAD_MAX);
-	struct sbx_docker_running *running = begin(session, err);
+	struct sbx_docker_running *running = begin(session, command->background, err);
 
 	if (running == NULL)
 		return -1;
@@ -143,7 +146,7 @@ sbx_docker_files(struct sbx_session *session, const struct sbx_mech_files *files
 
 	if (pack_files(files, &payload, err) < 0)
 		return -1;
-	running = begin(session, err);
+	running = begin(session, 0, err);
 	if (running == NULL)
 		return -1;
 	if (sbx_streams_open(session, running, &streams, err) < 0) {

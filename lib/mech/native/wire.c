@@ -140,6 +140,7 @@ sbx_wire_event(const struct sbx_init_reply *reply, struct sbx_mech_event *event)
 	case SBX_INIT_KILLED:
 	case SBX_INIT_PONG:
 	case SBX_INIT_PTY_MADE:
+	case SBX_INIT_BACKGROUND_IS:
 		return 0;
 	}
 	return event->kind != 0;
