@@ -57,6 +57,32 @@ on_writer(void *arg)
 	end_loop(access);
 }
 
+/* The options that name a path: what each asks for, and whether the workspace's size bounds it. */
+static const struct {
+	size_t option;
+	enum sbx_files_op op;
+	int bounded;
+} asked[] = {
+	{ offsetof(struct exec_options, get), SBX_FILES_READ, 0 },
+	{ offsetof(struct exec_options, put), SBX_FILES_WRITE, 1 },
+	{ offsetof(struct exec_options, ls), SBX_FILES_LIST, 0 },
+	{ offsetof(struct exec_options, tar_out), SBX_FILES_EXPORT, 1 },
+	{ offsetof(struct exec_options, tar_in), SBX_FILES_IMPORT, 1 },
+	{ offsetof(struct exec_options, authorize), SBX_FILES_STAT, 0 },
+};
+
+/* As the code inside names it. */
+static const char *
+from_inside(const char *path)
+{
+	size_t length = strlen(SBX_CHAN_WORKSPACE);
+
+	if (strncmp(path, SBX_CHAN_WORKSPACE, length) != 0 ||
+		(path[length] != '/' && path[length] != '\0'))
+		return path;
+	return path + length + (path[length] == '/');
+}
+
 /* What is asked of the mechanism. */
 static void
 spell(struct access *access)
@@ -65,39 +91,24 @@ spell(struct access *access)
 	struct sbx_files_want *want = &access->files.want;
 
 	access->files.in_fd = access->files.out_fd = -1;
-	*want = (struct sbx_files_want){
-		.op = SBX_FILES_STAT, .mode = SBX_FILES_MODE_KEPT, .uid = -1, .gid = -1
-	};
-	if (options->get != NULL) {
-		want->op = SBX_FILES_READ;
-		want->path = options->get;
-		want->limit = INT64_MAX;
-	} else if (options->put != NULL) {
-		want->op = SBX_FILES_WRITE;
-		want->path = options->put;
-		want->limit = access->hold->target->record.limits.workspace_bytes;
-	} else if (options->ls != NULL) {
-		want->op = SBX_FILES_LIST;
-		want->path = options->ls;
-		want->flags = options->recursive ? SBX_FILES_RECURSIVE : 0;
-		want->limit = INT64_MAX;
-	} else if (options->tar_out != NULL) {
-		want->op = SBX_FILES_EXPORT;
-		want->path = options->tar_out;
-		want->limit = access->hold->target->record.limits.workspace_bytes;
-	} else if (options->tar_in != NULL) {
-		want->op = SBX_FILES_IMPORT;
-		want->path = options->tar_in;
-		want->limit = access->hold->target->record.limits.workspace_bytes;
-	} else {
-		size_t inside = strlen(SBX_CHAN_WORKSPACE);
+	*want = (struct sbx_files_want){ .flags = options->recursive ? SBX_FILES_RECURSIVE : 0,
+		.mode = SBX_FILES_MODE_KEPT,
+		.uid = -1,
+		.gid = -1 };
+	for (size_t i = 0; i < sizeof(asked) / sizeof(asked[0]); i++) {
+		const char *path;
 
-		want->path = options->authorize;
-		/* As the code inside names it. */
-		if (strncmp(want->path, SBX_CHAN_WORKSPACE, inside) == 0 &&
-			(want->path[inside] == '/' || want->path[inside] == '\0'))
-			want->path += inside + (want->path[inside] == '/');
+		memcpy(&path, (const char *)options + asked[i].option, sizeof(path));
+		if (path == NULL)
+			continue;
+		want->op = asked[i].op;
+		want->path = path;
+		want->limit = asked[i].bounded ?
+			access->hold->target->record.limits.workspace_bytes :
+			INT64_MAX;
 	}
+	if (options->authorize != NULL)
+		want->path = from_inside(want->path);
 }
 
 /* sbx-tar writes our stdout, or reads our stdin; we have the other end of it. */
@@ -181,8 +192,8 @@ print(const struct access *access, const char *type, const char *path, const cha
 }
 
 /*
- * Two took part. What the walk refused counts first, unless its stream was only cut off: then sbx-tar
- * knows why.
+ * Two took part. What the walk refused counts first, unless its stream was only cut off: then
+ * sbx-tar knows why.
  */
 static int
 answer_tar(struct access *access, struct sbx_err *err)

@@ -1,6 +1,7 @@
 /*
- * The workspace as plain commands: --get, --put, --ls, --authorize, and whole trees as archives. access.c
- * asks for one operation and waits for it, authorize.c judges a path, listing.c writes names for people, tar.c runs sbx-tar.
+ * The workspace as plain commands: --get, --put, --ls, --authorize, and whole trees as archives.
+ * access.c asks for one operation and waits for it, authorize.c judges a path, listing.c writes
+ * names for people, tar.c runs sbx-tar.
  */
 #ifndef SBX_EXEC_ACCESS_H
 #define SBX_EXEC_ACCESS_H
@@ -32,13 +33,13 @@ int tar_begin_out(struct tar *tar, const char *libexec, struct sbx_err *err)
 	__attribute__((warn_unused_result));
 int tar_begin_in(struct tar *tar, const char *libexec, uint64_t max_bytes, struct sbx_err *err)
 	__attribute__((warn_unused_result));
-/* Close our end and wait for it, or kill it first: 0 if it did all it had to, else -1 with err (may be
- * NULL), its own words. Idempotent. */
+/* Close our end and wait for it, or kill it first: 0 if it did all it had to, else -1 with err (may
+ * be NULL), its own words. Idempotent. */
 int tar_end(struct tar *tar, int at_once, struct sbx_err *err);
 
 /*
- * Do what the options ask for, within `hold`, which the caller has opened: the exit status, or -1 with
- * err. `run` and `plan` are the caller's to close.
+ * Do what the options ask for, within `hold`, which the caller has opened: the exit status, or -1
+ * with err. `run` and `plan` are the caller's to close.
  */
 int exec_access(const struct exec_options *options, struct exec_hold *hold, struct exec_run *run,
 	struct exec_plan *plan, struct sbx_err *err) __attribute__((warn_unused_result));

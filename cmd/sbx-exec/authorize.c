@@ -1,6 +1,6 @@
 /*
- * Whether a path falls within the workspace, by what became of looking at it: what does not exist does,
- * since it could be made; a link does not, wherever it leads.
+ * Whether a path falls within the workspace, by what became of looking at it: what does not exist
+ * does, since it could be made; a link does not, wherever it leads.
  */
 #include <string.h>
 #include <sys/stat.h>

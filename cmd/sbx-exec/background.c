@@ -1,6 +1,6 @@
 /*
- * What background commands left in an environment: told and ended, for a stream of requests and for a
- * command line.
+ * What background commands left in an environment: told and ended, for a stream of requests and for
+ * a command line.
  */
 #include "exec.h"
 

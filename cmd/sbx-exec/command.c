@@ -1,7 +1,7 @@
 /*
- * One request that takes time, from its line to its record: a command, or an access to the workspace.
- * Its events are told before its record and never after; what waits for its stdin is answered
- * with it.
+ * One request that takes time, from its line to its record: a command, or an access to the
+ * workspace. Its events are told before its record and never after; what waits for its stdin is
+ * answered with it.
  */
 #include <stdlib.h>
 #include <string.h>

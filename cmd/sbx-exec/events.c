@@ -1,6 +1,6 @@
 /*
- * What a command prints, told as it comes: one record for each piece, with its place in the stream. A
- * code point is never cut in two; bytes that are no text go as base64. Back-pressure is not here:
+ * What a command prints, told as it comes: one record for each piece, with its place in the stream.
+ * A code point is never cut in two; bytes that are no text go as base64. Back-pressure is not here:
  * who reads us slowly pauses the command's outputs.
  */
 #include "serve.h"

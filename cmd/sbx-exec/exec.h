@@ -25,8 +25,8 @@ struct exec_options {
 	int raw, exit_code, stream;
 	int on_eof; /* enum exec_on_eof */
 	int release;
-	const char *get, *put, *ls, *authorize, *tar_in,
-		*tar_out; /* one of them instead of a command */
+	/* One of them instead of a command. */
+	const char *get, *put, *ls, *authorize, *tar_in, *tar_out;
 	int recursive;
 	int tty;
 	const char *spec; /* a file, instead of an environment that is there */

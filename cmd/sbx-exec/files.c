@@ -1,7 +1,7 @@
 /*
- * Workspace access in a stream: what a request asks of the mechanism, and what came back as a record.
- * Names and contents are a stranger's bytes: they are quoted or in base64, and never decide how the
- * record reads.
+ * Workspace access in a stream: what a request asks of the mechanism, and what came back as a
+ * record. Names and contents are a stranger's bytes: they are quoted or in base64, and never decide
+ * how the record reads.
  */
 #include "exec.h"
 

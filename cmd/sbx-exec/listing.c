@@ -1,7 +1,7 @@
 /*
  * A listing for people: entries as the workspace's reader sends them, in pieces of any size, become
- * lines. A name is a stranger's bytes: controls, backslashes and what is no text are escaped, so that
- * a line is one name and a terminal is told nothing.
+ * lines. A name is a stranger's bytes: controls, backslashes and what is no text are escaped, so
+ * that a line is one name and a terminal is told nothing.
  */
 #include "access.h"
 

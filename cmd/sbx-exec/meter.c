@@ -1,7 +1,7 @@
 /*
- * For a person who waits at a terminal: a line on stderr while a plain command runs, from its second
- * second on, with its time, the environment's memory and what it printed; wiped before anything else is
- * written. Nothing of a stranger's goes into it.
+ * For a person who waits at a terminal: a line on stderr while a plain command runs, from its
+ * second second on, with its time, the environment's memory and what it printed; wiped before
+ * anything else is written. Nothing of a stranger's goes into it.
  */
 #include "exec.h"
 

@@ -1,14 +1,13 @@
 /*
  * From the start of a command to the end of all that came from it, in three steps.
  *
- * Run: bytes, timers and the mechanism's events, until its first process has ended. Then, draining, a
- * bounded wait for both outputs to end, which a descendant that holds a pipe does not prolong:
- * 100 ms without a byte, 2 s at most.
- * Settle: whatever is left of it is ended, and only then are its counters read.
- * Deliver: the pipes hold what was written before that. Nothing writes any more, so reading is no
- * wait; only our own stdout may be slow. A command that ended by itself has it all delivered, one
- * that we killed does not outlive its limit by more than 2 s. A mechanism that carries outputs is
- * served meanwhile: it writes what it holds and then ends the pipes.
+ * Run: bytes, timers and the mechanism's events, until its first process has ended. Then, draining,
+ * a bounded wait for both outputs to end, which a descendant that holds a pipe does not prolong:
+ * 100 ms without a byte, 2 s at most. Settle: whatever is left of it is ended, and only then are
+ * its counters read. Deliver: the pipes hold what was written before that. Nothing writes any more,
+ * so reading is no wait; only our own stdout may be slow. A command that ended by itself has it all
+ * delivered, one that we killed does not outlive its limit by more than 2 s. A mechanism that
+ * carries outputs is served meanwhile: it writes what it holds and then ends the pipes.
  *
  * All of it is called by the loop. Where over() may be called, it is called last.
  */
@@ -112,8 +111,8 @@ on_unkillable(void *arg)
 }
 
 /*
- * Work on the workspace that takes bytes leaves nothing half made when they end; and a container is not
- * restarted for a reader, whose answer nobody takes any more.
+ * Work on the workspace that takes bytes leaves nothing half made when they end; and a container is
+ * not restarted for a reader, whose answer nobody takes any more.
  */
 static int
 ends_by_its_bytes(const struct exec_run *run)

@@ -1,6 +1,6 @@
 /*
- * The parts of sbx-exec that follow commands: our hold on the environment, a run from its start to the
- * end of all that came from it (start, pump), and what a person at a terminal gets of it.
+ * The parts of sbx-exec that follow commands: our hold on the environment, a run from its start to
+ * the end of all that came from it (start, pump), and what a person at a terminal gets of it.
  */
 #ifndef SBX_EXEC_RUN_H
 #define SBX_EXEC_RUN_H

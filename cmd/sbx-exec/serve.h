@@ -1,6 +1,7 @@
 /*
- * A stream of requests: serve.c reads them and sees to the whole, command.c follows one command or one
- * access to the workspace from its request to its record, events.c tells what it prints meanwhile.
+ * A stream of requests: serve.c reads them and sees to the whole, command.c follows one command or
+ * one access to the workspace from its request to its record, events.c tells what it prints
+ * meanwhile.
  */
 #ifndef SBX_EXEC_SERVE_H
 #define SBX_EXEC_SERVE_H

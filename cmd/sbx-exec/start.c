@@ -103,8 +103,8 @@ make_ends(struct exec_run *run, const struct sbx_env_record *record, struct ends
 }
 
 /*
- * A terminal for all three: its master is read and written by us, each by a descriptor of its own. Where
- * the mechanism carries its bytes, pipes do, and a third that nobody uses.
+ * A terminal for all three: its master is read and written by us, each by a descriptor of its own.
+ * Where the mechanism carries its bytes, pipes do, and a third that nobody uses.
  */
 static int
 make_terminal(struct exec_run *run, const struct sbx_mech_tty *size, struct ends *theirs,

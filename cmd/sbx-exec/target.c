@@ -1,7 +1,7 @@
 /*
  * The environment that the command runs in: found in the state directory by its id, ready, not
- * expired, its mechanism known; or, of a spec, provisioned when it is first needed. Changes nothing of
- * one that is there.
+ * expired, its mechanism known; or, of a spec, provisioned when it is first needed. Changes nothing
+ * of one that is there.
  */
 #include "exec.h"
 

@@ -1,10 +1,10 @@
 /*
- * The caller's terminal while a command has one inside: raw, so that every key goes in and the inside's
- * own line discipline makes signals of it; as it was again on every way out but SIGKILL. What comes
- * out goes to the terminal as it is: nothing is read into it or answered by us.
+ * The caller's terminal while a command has one inside: raw, so that every key goes in and the
+ * inside's own line discipline makes signals of it; as it was again on every way out but SIGKILL.
+ * What comes out goes to the terminal as it is: nothing is read into it or answered by us.
  *
- * While we are stopped, or in the background after that, the terminal is a shell's: it is changed only
- * from the foreground.
+ * While we are stopped, or in the background after that, the terminal is a shell's: it is changed
+ * only from the foreground.
  */
 #include "exec.h"
 

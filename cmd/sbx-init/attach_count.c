@@ -2,8 +2,8 @@
  * The container's own counters as the engine shows them inside: memory and pids, v1 or v2. What is
  * not there counts as nothing. They are hints for the reader of a result, not a fence.
  *
- * gVisor counts no tasks, and the host's limit of pids ends its whole sandbox: there we look how many
- * tasks there are, and have pid 1 end all commands when they are too many.
+ * gVisor counts no tasks, and the host's limit of pids ends its whole sandbox: there we look how
+ * many tasks there are, and have pid 1 end all commands when they are too many.
  */
 #include "attach.h"
 

@@ -1,6 +1,7 @@
 /*
- * What runs in the background of a container, where no command has a group: all that is the commands' and
- * of no command that runs. Told by counting, ended by the sweep, which takes everything.
+ * What runs in the background of a container, where no command has a group: all that is the
+ * commands' and of no command that runs. Told by counting, ended by the sweep, which takes
+ * everything.
  */
 #include "init.h"
 

@@ -1,6 +1,6 @@
 /*
- * A pseudo-terminal in the environment's own /dev/pts, for a command that a person talks to. Its master
- * leaves with the caller; nothing of it stays here.
+ * A pseudo-terminal in the environment's own /dev/pts, for a command that a person talks to. Its
+ * master leaves with the caller; nothing of it stays here.
  */
 #include "init.h"
 

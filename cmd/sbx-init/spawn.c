@@ -71,7 +71,8 @@ settle(struct init *init)
 
 /*
  * Memory that runs out takes commands before pid 1. The file is ours only while we are dumpable,
- * which, with shared memory, makes pid 1 so too: only where Landlock keeps others' hands off meanwhile.
+ * which, with shared memory, makes pid 1 so too: only where Landlock keeps others' hands off
+ * meanwhile.
  */
 static void
 go_before_pid1(const struct init *init)

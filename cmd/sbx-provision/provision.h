@@ -1,6 +1,6 @@
 /*
- * sbx-provision: a spec in, an environment and its record out. The flow: options, input, and then the
- * library's provision; or probe, dry run or resolve, which build nothing.
+ * sbx-provision: a spec in, an environment and its record out. The flow: options, input, and then
+ * the library's provision; or probe, dry run or resolve, which build nothing.
  */
 #ifndef SBX_PROVISION_H
 #define SBX_PROVISION_H

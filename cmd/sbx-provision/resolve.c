@@ -1,6 +1,6 @@
 /*
- * --resolve: a local reference becomes the immutable digest that a spec takes: by the configuration's
- * table, else by what the mechanism's engine has. Never asks a registry.
+ * --resolve: a local reference becomes the immutable digest that a spec takes: by the
+ * configuration's table, else by what the mechanism's engine has. Never asks a registry.
  */
 #include <stdio.h>
 #include <string.h>

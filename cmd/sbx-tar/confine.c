@@ -1,6 +1,7 @@
 /*
- * Before the first byte of a stranger's archive is read: nobody's rights, no way to write a file, no
- * program, bounded memory. Each part is required, but that of another user, which only root can have.
+ * Before the first byte of a stranger's archive is read: nobody's rights, no way to write a file,
+ * no program, bounded memory. Each part is required, but that of another user, which only root can
+ * have.
  */
 #include <grp.h>
 #include <sys/prctl.h>

@@ -1,7 +1,7 @@
 /*
- * A tar archive of a stranger, checked entry by entry: what is no file, directory or link, what has a
- * name that leads out, comes twice or lies beneath a link or a file of the same archive, ends it. Sizes
- * that headers tell are not believed: bytes count as they come.
+ * A tar archive of a stranger, checked entry by entry: what is no file, directory or link, what has
+ * a name that leads out, comes twice or lies beneath a link or a file of the same archive, ends it.
+ * Sizes that headers tell are not believed: bytes count as they come.
  */
 #include <archive.h>
 #include <archive_entry.h>

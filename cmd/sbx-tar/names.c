@@ -1,6 +1,6 @@
 /*
- * The names of an archive so far and what each is, in a table of their hashes, keyed at random so that
- * nobody makes two that agree: 24 bytes a name, however long it is.
+ * The names of an archive so far and what each is, in a table of their hashes, keyed at random so
+ * that nobody makes two that agree: 24 bytes a name, however long it is.
  */
 #include "tar.h"
 

@@ -1,6 +1,6 @@
 /*
- * The stream of a workspace as a pax archive: in its order, owners left out, names as bytes. What was skipped is told on stderr. An archive that could not be made
- * whole has no end.
+ * The stream of a workspace as a pax archive: in its order, owners left out, names as bytes. What
+ * was skipped is told on stderr. An archive that could not be made whole has no end.
  */
 #include <archive.h>
 #include <archive_entry.h>

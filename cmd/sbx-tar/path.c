@@ -1,6 +1,6 @@
 /*
- * Names of archive members: judged by their letters alone. What they lead to is judged again by the walk
- * where they are written.
+ * Names of archive members: judged by their letters alone. What they lead to is judged again by the
+ * walk where they are written.
  */
 #include "tar.h"
 

@@ -1,7 +1,7 @@
 /*
  * sbx-tar: a tar archive and the stream of state/pack.h, one out of the other. A private helper of
- * sbx-exec, and the only program that reads a stranger's archive: it has three descriptors and nothing
- * else (confine.c), and what it lets through is walked once more where it is written.
+ * sbx-exec, and the only program that reads a stranger's archive: it has three descriptors and
+ * nothing else (confine.c), and what it lets through is walked once more where it is written.
  */
 #ifndef SBX_TAR_H
 #define SBX_TAR_H
@@ -24,8 +24,8 @@ extern const struct sbx_tool_about tar_about;
 /* confine.c: no more rights, files, memory than the work needs. */
 int tar_confine(struct sbx_err *err) __attribute__((warn_unused_result));
 
-/* in.c: an archive on stdin becomes the stream on stdout. SBX_E_BAD_REQUEST: it is none, or is cut off;
- * SBX_E_DENIED: an entry is a trap; SBX_E_TOO_LARGE: too many entries or bytes. */
+/* in.c: an archive on stdin becomes the stream on stdout. SBX_E_BAD_REQUEST: it is none, or is cut
+ * off; SBX_E_DENIED: an entry is a trap; SBX_E_TOO_LARGE: too many entries or bytes. */
 int tar_in(const struct tar_options *options, struct sbx_err *err)
 	__attribute__((warn_unused_result));
 
@@ -42,8 +42,8 @@ int tar_names_add(struct tar_names *names, const char *path, enum sbx_pack_kind 
 	struct sbx_err *err) __attribute__((warn_unused_result)); /* SBX_E_TOO_LARGE */
 
 /* path.c */
-/* A name that leads nowhere else, without "./" and slashes at its ends; "" is the archive's root. NULL:
- * absolute, with "..", or too long, and err says so. Changes `path`. */
+/* A name that leads nowhere else, without "./" and slashes at its ends; "" is the archive's root.
+ * NULL: absolute, with "..", or too long, and err says so. Changes `path`. */
 char *tar_path_clean(char *path, struct sbx_err *err) __attribute__((warn_unused_result));
 /* For a message: printable, at most 100 bytes and the NUL. */
 #define TAR_SHOWN_SIZE 104

@@ -26,8 +26,8 @@ int sbx_code_exit(enum sbx_code code);
 const char *sbx_code_retry(enum sbx_code code); /* "never", "same_id" or "later" */
 
 /*
- * The error record as one line: type, id (a JSON text; NULL: null), code, message, hint (left out when empty),
- * executed, retry.
+ * The error record as one line: type, id (a JSON text; NULL: null), code, message, hint (left out
+ * when empty), executed, retry.
  */
 void sbx_error_record(const struct sbx_err *err, const char *id, struct sbx_buf *out);
 

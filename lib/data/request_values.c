@@ -1,6 +1,6 @@
 /*
- * The values of a request, read one by one: ids, bytes, arguments, variables, modes, signals. Each names
- * what is wrong with it. Opens nothing.
+ * The values of a request, read one by one: ids, bytes, arguments, variables, modes, signals. Each
+ * names what is wrong with it. Opens nothing.
  */
 #include <signal.h>
 #include <sodium.h>

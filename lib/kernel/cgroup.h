@@ -99,8 +99,8 @@ void sbx_cgroup_host_close(struct sbx_cgroup_host *host); /* NULL is fine */
 /*
  * Make the groups of an environment and set the limits, each read back. `owner` is the host uid of
  * pid 1, which must be able to clone into the v2 groups (their cgroup.procs is given to it); a
- * plain user passes its own, or a subordinate uid. Left-over groups of the same id are an error (SBX_E_CONFLICT). On
- * failure nothing is left.
+ * plain user passes its own, or a subordinate uid. Left-over groups of the same id are an error
+ * (SBX_E_CONFLICT). On failure nothing is left.
  */
 int sbx_cgroup_make(const struct sbx_cgroup_host *host, const char *id,
 	const struct sbx_cgroup_limits *limits, uid_t owner, struct sbx_cgroup *cg,
@@ -160,8 +160,8 @@ int sbx_cgroup_oom_watch(const struct sbx_cgroup *cg, const struct sbx_cgroup_co
 	struct sbx_err *err) __attribute__((warn_unused_result));
 
 /*
- * Commands whose processes outlive them: groups of their own beside the pool, told by a number. claim()
- * as above, SBX_E_BUSY when there are 64; release() of one leaves what runs in it.
+ * Commands whose processes outlive them: groups of their own beside the pool, told by a number.
+ * claim() as above, SBX_E_BUSY when there are 64; release() of one leaves what runs in it.
  */
 #define SBX_CGROUP_BACKGROUND_MAX 64
 int sbx_cgroup_background_claim(const struct sbx_cgroup *cg, uid_t owner,

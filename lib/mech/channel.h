@@ -1,16 +1,16 @@
 /*
- * What a tool on the host and `sbx-init attach` in a container say to each other, over the stdin and
- * stdout of an engine's exec: frames, native byte order (one build makes both ends). Used by
+ * What a tool on the host and `sbx-init attach` in a container say to each other, over the stdin
+ * and stdout of an engine's exec: frames, native byte order (one build makes both ends). Used by
  * mech/docker/session.c, mech/docker/frames.c and cmd/sbx-init/attach*.c.
  *
  * One channel carries any number of commands. Each output stream has a window: inside, bytes are
  * taken from a command's pipe only while the host has room for them, so a reader that is slow holds
- * up its own command and nothing else; the command's stdin likewise the other way round. After FINISH
- * what the pipes still hold is sent without asking, at most SBX_CHAN_REST_MAX a stream.
+ * up its own command and nothing else; the command's stdin likewise the other way round. After
+ * FINISH what the pipes still hold is sent without asking, at most SBX_CHAN_REST_MAX a stream.
  *
  * Order: HELLO is the first frame. For a command: STARTED or FAILED, DATA and END_OF of its streams
- * (which may come before STARTED), EXITED or ENDED, and FINISHED last; after it the id is free.
- * The host trusts nothing in it: what comes out of a container may have been written by whoever broke
+ * (which may come before STARTED), EXITED or ENDED, and FINISHED last; after it the id is free. The
+ * host trusts nothing in it: what comes out of a container may have been written by whoever broke
  * into it.
  */
 #ifndef SBX_MECH_CHANNEL_H

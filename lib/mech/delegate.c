@@ -1,8 +1,8 @@
 /*
  * A plain user outside of a delegated control group: run ourselves once more in a scope of its own,
  * which systemd delegates. Whether that works is tried first with a program that does nothing, so
- * that a host without it is refused by name, by the mechanism, instead of by systemd-run's own words.
- * Comes before stdin is read. Never weakens: the second run either finds its group or fails.
+ * that a host without it is refused by name, by the mechanism, instead of by systemd-run's own
+ * words. Comes before stdin is read. Never weakens: the second run either finds its group or fails.
  */
 #include <limits.h>
 #include <stdlib.h>

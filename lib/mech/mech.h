@@ -49,8 +49,9 @@ struct sbx_mech_command {
 	char *const *envp;
 	const char *cwd; /* inside; NULL: the workspace */
 	int stdin_fd, stdout_fd, stderr_fd;
-	/* Not NULL: it gets a terminal, controlling it. Where pty() made it, the three descriptors are its
-	 * slave; else the mechanism makes it and carries its bytes over stdin_fd and stdout_fd. */
+	/* Not NULL: it gets a terminal, controlling it. Where pty() made it, the three descriptors
+	 * are its slave; else the mechanism makes it and carries its bytes over stdin_fd and
+	 * stdout_fd. */
 	const struct sbx_mech_tty *tty;
 	int background; /* what it starts may outlive it: SBX_E_UNAVAILABLE where it cannot */
 };
@@ -141,8 +142,8 @@ struct sbx_mech {
 	int (*keep)(struct sbx_mech_birth *birth, struct sbx_err *err); /* frees birth */
 	void (*drop)(struct sbx_mech_birth *birth); /* frees birth; NULL is fine */
 
-	/* Tear down every part, even if one fails (first error kept). Idempotent, env is locked; what
-	 * is on disk below env/<id>/ is left to sbx_env_remove(). */
+	/* Tear down every part, even if one fails (first error kept). Idempotent, env is locked;
+	 * what is on disk below env/<id>/ is left to sbx_env_remove(). */
 	int (*destroy)(const struct sbx_mech_host *host, const struct sbx_env *env,
 		const struct sbx_env_record *record, struct sbx_err *err);
 
@@ -169,20 +170,20 @@ struct sbx_mech {
 	int (*start)(struct sbx_session *session, const struct sbx_mech_command *command,
 		uint32_t *id, struct sbx_err *err);
 	/*
-	 * Work on the workspace: like a command, in a process that hostile code can neither signal nor
-	 * trace. STARTED, then EXITED with enum sbx_files_failure as exit code; finish() after it.
-	 * What has an in_fd ends cleanly when that does, which is how it is cancelled: kill() is for
-	 * one that does not. NULL: there is no workspace.
+	 * Work on the workspace: like a command, in a process that hostile code can neither signal
+	 * nor trace. STARTED, then EXITED with enum sbx_files_failure as exit code; finish() after
+	 * it. What has an in_fd ends cleanly when that does, which is how it is cancelled: kill()
+	 * is for one that does not. NULL: there is no workspace.
 	 */
 	int (*files)(struct sbx_session *session, const struct sbx_mech_files *files, uint32_t *id,
 		struct sbx_err *err);
-	/* The next event: 1, or 0 when there is none now. Never blocks. Losing the environment is the
-	 * event LOST, not an error. */
+	/* The next event: 1, or 0 when there is none now. Never blocks. Losing the environment is
+	 * the event LOST, not an error. */
 	int (*next)(struct sbx_session *session, struct sbx_mech_event *event);
 	/*
 	 * A terminal of the environment's own for a command: ends[0] its master, ends[1] its slave,
-	 * owned by the caller. NULL: start() makes one, and resize() tells its size, which else is the
-	 * master's. Both NULL: SBX_E_UNAVAILABLE.
+	 * owned by the caller. NULL: start() makes one, and resize() tells its size, which else is
+	 * the master's. Both NULL: SBX_E_UNAVAILABLE.
 	 */
 	int (*pty)(struct sbx_session *session, const struct sbx_mech_tty *tty, int ends[2],
 		struct sbx_err *err);
@@ -192,8 +193,9 @@ struct sbx_mech {
 	 * may do with it what it likes. NULL: no command is ever signalled. */
 	int (*signal)(struct sbx_session *session, uint32_t id, int signo, struct sbx_err *err);
 	/*
-	 * Processes that background commands left: the list (count, or -1), and the end of one. They run
-	 * only while a command of the environment does, and are frozen between. NULL: there are none.
+	 * Processes that background commands left: the list (count, or -1), and the end of one.
+	 * They run only while a command of the environment does, and are frozen between. NULL:
+	 * there are none.
 	 */
 	int (*background)(struct sbx_session *session,
 		struct sbx_mech_background list[SBX_MECH_BACKGROUND_MAX], struct sbx_err *err);
@@ -222,8 +224,8 @@ const struct sbx_mech *sbx_mech_find(const char *name, struct sbx_err *err)
 
 /*
  * The rules of deployment, as one table: which mechanism may run where, with which storage, before
- * anything is built. SBX_E_DENIED or SBX_E_UNCONFIGURED that says which rule. *warning is set (static
- * text, else NULL) where a choice has to be logged.
+ * anything is built. SBX_E_DENIED or SBX_E_UNCONFIGURED that says which rule. *warning is set
+ * (static text, else NULL) where a choice has to be logged.
  */
 int sbx_mech_rules(const struct sbx_mech *mech, const struct sbx_config *config, int storage_memory,
 	const char **warning, struct sbx_err *err) __attribute__((warn_unused_result));

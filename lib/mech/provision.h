@@ -27,12 +27,12 @@ typedef int sbx_provision_fn(void *arg, const struct sbx_env_record *record, int
 	struct sbx_err *err);
 
 /*
- * The environment of this spec: the one that is there, or a new one, in which two that race agree. `tell`
- * (may be NULL) hears of it before it counts. On failure nothing of ours is left, or what is left is
- * named in the hint. Holds back the signals that would end the process (sbx_tool_defer()) and leaves
- * them so; one that comes meanwhile is SBX_E_CANCELLED. Waits up to a minute for another who provisions
- * or releases it. SBX_E_CONFLICT: it exists with another spec; SBX_E_STALE_EPOCH, SBX_E_EXPIRED,
- * SBX_E_RELEASING, SBX_E_UNAVAILABLE and what the rules say.
+ * The environment of this spec: the one that is there, or a new one, in which two that race agree.
+ * `tell` (may be NULL) hears of it before it counts. On failure nothing of ours is left, or what is
+ * left is named in the hint. Holds back the signals that would end the process (sbx_tool_defer())
+ * and leaves them so; one that comes meanwhile is SBX_E_CANCELLED. Waits up to a minute for another
+ * who provisions or releases it. SBX_E_CONFLICT: it exists with another spec; SBX_E_STALE_EPOCH,
+ * SBX_E_EXPIRED, SBX_E_RELEASING, SBX_E_UNAVAILABLE and what the rules say.
  */
 int sbx_provision(const struct sbx_tool *tool, const struct sbx_spec *spec, sbx_provision_fn *tell,
 	void *arg, struct sbx_err *err) __attribute__((warn_unused_result));

@@ -14,9 +14,9 @@ struct sbx_release {
 };
 
 /*
- * Wait up to a minute for its lock (a provision in flight), refuse new operations from then on, and take
- * down every part. 0 if that was tried, whatever is left; SBX_E_NOT_FOUND, SBX_E_BUSY and others where it
- * was not. Signals that would end the process are held back from the first step on.
+ * Wait up to a minute for its lock (a provision in flight), refuse new operations from then on, and
+ * take down every part. 0 if that was tried, whatever is left; SBX_E_NOT_FOUND, SBX_E_BUSY and
+ * others where it was not. Signals that would end the process are held back from the first step on.
  */
 int sbx_release(const struct sbx_tool *tool, const char *id, struct sbx_release *release,
 	struct sbx_err *err) __attribute__((warn_unused_result));

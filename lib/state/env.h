@@ -51,9 +51,9 @@ struct sbx_env {
 
 /*
  * Create env/<id>/ or open the one that is there, and take its lock exclusively (waits up to
- * wait_ms; SBX_E_BUSY then). *created (may be NULL) is 1 if nothing is recorded there yet: the caller is the first
- * to build it, or the first after one that died before it had made anything. Without `create` a
- * missing one is SBX_E_NOT_FOUND. The lock dies with the descriptor.
+ * wait_ms; SBX_E_BUSY then). *created (may be NULL) is 1 if nothing is recorded there yet: the
+ * caller is the first to build it, or the first after one that died before it had made anything.
+ * Without `create` a missing one is SBX_E_NOT_FOUND. The lock dies with the descriptor.
  */
 int sbx_env_lock(const struct sbx_state *state, const char *id, int create, int64_t wait_ms,
 	struct sbx_env *env, int *created, struct sbx_err *err) __attribute__((warn_unused_result));
@@ -80,8 +80,8 @@ int64_t sbx_env_left_ms(const struct sbx_env_record *record);
 /* 1 if the recorded pid 1 lives: same boot, same pid, same start time. */
 int sbx_env_init_alive(const struct sbx_env_record *record);
 
-/* The start time of a process in clock ticks since boot (field 22 of proc_pid_stat(5)); 0 if there is
- * no such process or it is a zombie. */
+/* The start time of a process in clock ticks since boot (field 22 of proc_pid_stat(5)); 0 if there
+ * is no such process or it is a zombie. */
 int64_t sbx_env_start_time(int64_t pid);
 
 /* Remove env/<id>/ with all it holds; the lock is held by the caller and freed. */

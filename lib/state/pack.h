@@ -1,9 +1,9 @@
 /*
- * A tree of files as a plain stream, between the walk of a workspace, which runs where the workspace is,
- * and a tar archive, which only cmd/sbx-tar knows. Each entry is this struct, its path and its target
- * (neither with a NUL); a FILE is followed by its bytes as chunks, each a uint32_t and so many bytes, one
- * of 0 bytes being the end. The last entry is END: an end of the stream before it is a broken one.
- * Byte order of one machine: both ends are one build.
+ * A tree of files as a plain stream, between the walk of a workspace, which runs where the
+ * workspace is, and a tar archive, which only cmd/sbx-tar knows. Each entry is this struct, its
+ * path and its target (neither with a NUL); a FILE is followed by its bytes as chunks, each a
+ * uint32_t and so many bytes, one of 0 bytes being the end. The last entry is END: an end of the
+ * stream before it is a broken one. Byte order of one machine: both ends are one build.
  */
 #ifndef SBX_STATE_PACK_H
 #define SBX_STATE_PACK_H

@@ -1,6 +1,6 @@
 /*
- * The spool of one environment. Whoever opens a file makes room first; two that do so at once may both
- * remove the same files, which is no error, and may exceed the bound by one file each.
+ * The spool of one environment. Whoever opens a file makes room first; two that do so at once may
+ * both remove the same files, which is no error, and may exceed the bound by one file each.
  */
 #include "state/spool.h"
 

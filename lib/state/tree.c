@@ -1,8 +1,8 @@
 /*
- * The walk of tree.h. A stack of levels, one a directory that we are in, replaces recursion; only the
- * deepest WINDOW hold a descriptor, the others are come back to by "..", which must be the directory
- * that was left: else somebody moved the tree, and the walk fails. A level reads on from where it was
- * when it went into a directory. Never changes anything.
+ * The walk of tree.h. A stack of levels, one a directory that we are in, replaces recursion; only
+ * the deepest WINDOW hold a descriptor, the others are come back to by "..", which must be the
+ * directory that was left: else somebody moved the tree, and the walk fails. A level reads on from
+ * where it was when it went into a directory. Never changes anything.
  */
 #include "state/tree.h"
 

@@ -1,6 +1,6 @@
 /*
- * Workspace access as its header has it: whose rights an operation has, what it is, and those that only
- * look. Never changes anything itself.
+ * Workspace access as its header has it: whose rights an operation has, what it is, and those that
+ * only look. Never changes anything itself.
  */
 #include <errno.h>
 #include <fcntl.h>

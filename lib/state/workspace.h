@@ -1,10 +1,10 @@
 /*
- * Workspace access: a path is walked by component from the workspace's descriptor, nothing that is a
- * link is followed, no other file system entered, and nothing but regular files and directories opened.
- * Reading needs no permission of the files; what is changed is changed as their owner, who may do
- * inside whatever that is. The same in every mechanism: on the host for native, by our static helper
- * in a container. It runs in a process of its own that the code in the environment can neither signal
- * nor trace. Musl-clean: it is part of sbx-init.
+ * Workspace access: a path is walked by component from the workspace's descriptor, nothing that is
+ * a link is followed, no other file system entered, and nothing but regular files and directories
+ * opened. Reading needs no permission of the files; what is changed is changed as their owner, who
+ * may do inside whatever that is. The same in every mechanism: on the host for native, by our
+ * static helper in a container. It runs in a process of its own that the code in the environment
+ * can neither signal nor trace. Musl-clean: it is part of sbx-init.
  */
 #ifndef SBX_STATE_WORKSPACE_H
 #define SBX_STATE_WORKSPACE_H
@@ -88,21 +88,22 @@ struct sbx_files_want {
 };
 
 /*
- * Do what is asked and write the answer to `out`: bytes of one machine's own order. Blocks as long as
- * `in` and `out` do and the tree is large; a tree that is moved meanwhile is an error, never another
- * tree. An op that changes something takes over the identity uid:gid, where we are effectively root,
- * and the umask 0, both for good (effective ids and no supplementary groups): for a process of its own.
+ * Do what is asked and write the answer to `out`: bytes of one machine's own order. Blocks as long
+ * as `in` and `out` do and the tree is large; a tree that is moved meanwhile is an error, never
+ * another tree. An op that changes something takes over the identity uid:gid, where we are
+ * effectively root, and the umask 0, both for good (effective ids and no supplementary groups): for
+ * a process of its own.
  *
- * WRITE takes its bytes from `in` as chunks, each a uint32_t and so many bytes; one of 0 bytes is the
- * end. An end of file before it leaves the file as it was. A failure may be answered before all came
- * in. Until it is whole the file is ".sbx-write-" and 16 hex digits beside its name, which stays if we
- * are killed. What is replaced must be a regular file, which need not be writable: its directory must.
- * Other ops do not read `in`.
+ * WRITE takes its bytes from `in` as chunks, each a uint32_t and so many bytes; one of 0 bytes is
+ * the end. An end of file before it leaves the file as it was. A failure may be answered before all
+ * came in. Until it is whole the file is ".sbx-write-" and 16 hex digits beside its name, which
+ * stays if we are killed. What is replaced must be a regular file, which need not be writable: its
+ * directory must. Other ops do not read `in`.
  *
- * A recursive LIST goes into no mount point, no directory that may not be read, and none so deep that
- * paths were SBX_FILES_PATH_MAX bytes or had more than 1,024 components: those are only listed. Each
- * call walks from the beginning. A recursive REMOVE ends at a mount point (OUTSIDE) and at what the
- * owner may not remove (DENIED); what came before is gone.
+ * A recursive LIST goes into no mount point, no directory that may not be read, and none so deep
+ * that paths were SBX_FILES_PATH_MAX bytes or had more than 1,024 components: those are only
+ * listed. Each call walks from the beginning. A recursive REMOVE ends at a mount point (OUTSIDE)
+ * and at what the owner may not remove (DENIED); what came before is gone.
  */
 enum sbx_files_failure sbx_workspace_serve(int workspace_fd, const struct sbx_files_want *want,
 	int in, int out);

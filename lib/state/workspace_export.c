@@ -1,7 +1,7 @@
 /*
- * A directory of the workspace, with all below it, as the stream of pack.h. Links leave as links and are
- * not followed; nothing but directories and regular files is opened; a hard link leaves as a file of its
- * own. Changes nothing.
+ * A directory of the workspace, with all below it, as the stream of pack.h. Links leave as links
+ * and are not followed; nothing but directories and regular files is opened; a hard link leaves as
+ * a file of its own. Changes nothing.
  */
 #include <dirent.h>
 #include <errno.h>

@@ -1,7 +1,7 @@
 /*
- * The stream of pack.h into a directory of the workspace, entry by entry, each by the same operations
- * that make one file, directory or link: no path leads through a link or out. What has come in stays
- * when a later entry fails, whose path is the answer then.
+ * The stream of pack.h into a directory of the workspace, entry by entry, each by the same
+ * operations that make one file, directory or link: no path leads through a link or out. What has
+ * come in stays when a later entry fails, whose path is the answer then.
  */
 #include <errno.h>
 #include <fcntl.h>

@@ -1,6 +1,6 @@
 /*
- * What a directory holds, and on demand what its directories hold: a page of the walk of state/tree.h,
- * which begins anew for each page. Never opens anything but directories.
+ * What a directory holds, and on demand what its directories hold: a page of the walk of
+ * state/tree.h, which begins anew for each page. Never opens anything but directories.
  */
 #include <dirent.h>
 #include <errno.h>

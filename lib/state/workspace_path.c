@@ -1,7 +1,7 @@
 /*
- * The way to an entry of the workspace. Every step looks at an entry before it opens it, since to open
- * is to act on some, and after, since it may be another by then. Never follows a link, never leaves the
- * file system; makes directories only where that is asked.
+ * The way to an entry of the workspace. Every step looks at an entry before it opens it, since to
+ * open is to act on some, and after, since it may be another by then. Never follows a link, never
+ * leaves the file system; makes directories only where that is asked.
  */
 #include <errno.h>
 #include <fcntl.h>

@@ -1,8 +1,8 @@
 /*
- * A regular file out of chunks that come in. What replaces a file, or is new, grows under a temporary
- * name beside it and gets its name when it is whole; who may write to that directory may swap what has
- * the temporary name, as he may swap the file a moment later. Never writes through a link, to anything
- * but a regular file, or with another's rights than the workspace's owner.
+ * A regular file out of chunks that come in. What replaces a file, or is new, grows under a
+ * temporary name beside it and gets its name when it is whole; who may write to that directory may
+ * swap what has the temporary name, as he may swap the file a moment later. Never writes through a
+ * link, to anything but a regular file, or with another's rights than the workspace's owner.
  */
 #include <errno.h>
 #include <fcntl.h>

@@ -16,9 +16,9 @@
 /* Of the engine's processes and ours in the container's group: pid 1, attach, exec's own. */
 #define PIDS_ROOM 16
 /*
- * gVisor on ptrace makes a host task for each task inside and each of its own threads that served it,
- * and the whole sandbox dies at the limit: it is a fence against the host being filled, and how many
- * tasks there are inside is seen to by attach.
+ * gVisor on ptrace makes a host task for each task inside and each of its own threads that served
+ * it, and the whole sandbox dies at the limit: it is a fence against the host being filled, and how
+ * many tasks there are inside is seen to by attach.
  */
 #define GVISOR_TASKS 16
 #define GVISOR_ROOM 4096

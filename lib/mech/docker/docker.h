@@ -95,8 +95,8 @@ void sbx_docker_args_state(const struct sbx_docker *docker, const char *containe
 /* One line: the pid of its first process, 0 if it does not run, and its id. */
 void sbx_docker_args_process(const struct sbx_docker *docker, const char *container,
 	struct sbx_docker_args *args);
-/* End a gVisor container by its process: 1 when the engine knows that it has stopped, 0 where that is
- * not ours to do or did not work, which the engine's own way then has to. */
+/* End a gVisor container by its process: 1 when the engine knows that it has stopped, 0 where that
+ * is not ours to do or did not work, which the engine's own way then has to. */
 int sbx_docker_strike(const struct sbx_docker *docker, const char *container);
 
 /* ---- helper.c: sbx-init in a named volume of the engine, made once and verified by digest */

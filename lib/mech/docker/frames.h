@@ -1,6 +1,7 @@
 /*
- * Frames of mech/channel.h over two non-blocking pipes, from the host's side. What arrives is hostile:
- * nothing is answered whose head was not checked, and neither direction grows beyond its cap.
+ * Frames of mech/channel.h over two non-blocking pipes, from the host's side. What arrives is
+ * hostile: nothing is answered whose head was not checked, and neither direction grows beyond its
+ * cap.
  */
 #ifndef SBX_MECH_DOCKER_FRAMES_H
 #define SBX_MECH_DOCKER_FRAMES_H

@@ -1,7 +1,7 @@
 /*
- * The link into a container: the engine's `exec -i` of `sbx-init attach`, a child of ours with a pipe
- * for each of its three descriptors, up to the HELLO that comes first over it. Knows nothing of
- * commands.
+ * The link into a container: the engine's `exec -i` of `sbx-init attach`, a child of ours with a
+ * pipe for each of its three descriptors, up to the HELLO that comes first over it. Knows nothing
+ * of commands.
  */
 #include <fcntl.h>
 #include <poll.h>

@@ -2,11 +2,11 @@
  * The container stopped and started again: the kill that can be proved.
  *
  * One at a time, under a lock on the file `restart` in the environment's directory; the engine's
- * command inherits the lock, so that it holds as long as the call is in flight though its caller died.
- * The file's text counts the restarts and is written after one is done. A session reads it after its
- * channel said hello: if the count is larger when the session wants to kill, what it started is dead
- * already, and the commands that others started since then live. A caller that died between restart
- * and count costs one restart too many, never one too few.
+ * command inherits the lock, so that it holds as long as the call is in flight though its caller
+ * died. The file's text counts the restarts and is written after one is done. A session reads it
+ * after its channel said hello: if the count is larger when the session wants to kill, what it
+ * started is dead already, and the commands that others started since then live. A caller that died
+ * between restart and count costs one restart too many, never one too few.
  */
 #include <fcntl.h>
 #include <stdio.h>

@@ -30,8 +30,8 @@ enum sbx_restart_found {
 };
 
 /*
- * How often our tools have restarted the container; UNKNOWN while one is at it. Asked after a channel
- * has said hello, a later and larger answer means that what runs over that channel is dead.
+ * How often our tools have restarted the container; UNKNOWN while one is at it. Asked after a
+ * channel has said hello, a later and larger answer means that what runs over that channel is dead.
  */
 uint64_t sbx_restarts(const struct sbx_restart *restart);
 /* Unless that happened since `seen`: restart the container, *did 1. This and the next two block for
@@ -185,7 +185,8 @@ void sbx_running_free(struct sbx_session *session, struct sbx_docker_running *ru
 
 /* ---- session_background.c */
 /* Before anything is asked of the container: it is not paused, and is not until leave() of the last
- * session. Cheap where nothing was ever left to stay. `first`: something will be. Blocks for the engine. */
+ * session. Cheap where nothing was ever left to stay. `first`: something will be. Blocks for the
+ * engine. */
 int sbx_awake_enter(struct sbx_session *session, int first, struct sbx_err *err)
 	__attribute__((warn_unused_result));
 void sbx_awake_leave(struct sbx_session *session); /* nothing of ours runs any more */

@@ -1,11 +1,12 @@
 /*
- * Processes that outlive their command in a container: they run only while our tools ask something of it,
- * and the container is paused between. The file env/<id>/background tells whether it is and is the lock:
- * whoever asks holds a share of it, the last to let go pauses, the first resumes. Its one letter is
- * written before a pause and after a resume, so that who dies between costs an engine's call and no more.
+ * Processes that outlive their command in a container: they run only while our tools ask something
+ * of it, and the container is paused between. The file env/<id>/background tells whether it is and
+ * is the lock: whoever asks holds a share of it, the last to let go pauses, the first resumes. Its
+ * one letter is written before a pause and after a resume, so that who dies between costs an
+ * engine's call and no more.
  *
- * Without a group for each command there is one background, number 0: as long as anything of it is there,
- * what other commands leave behind joins it.
+ * Without a group for each command there is one background, number 0: as long as anything of it is
+ * there, what other commands leave behind joins it.
  */
 #include <fcntl.h>
 #include <string.h>

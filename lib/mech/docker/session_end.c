@@ -1,9 +1,9 @@
 /*
  * How commands of a session end: the kill, the last accounts, and what a lost channel means.
  *
- * A kill is two. The first is asked for over the channel and is what keeps the last output; it proves
- * nothing, since who broke out inside answers it. The second is the container's restart, which ends
- * every process of it whatever happens inside; only after it a command counts as killed.
+ * A kill is two. The first is asked for over the channel and is what keeps the last output; it
+ * proves nothing, since who broke out inside answers it. The second is the container's restart,
+ * which ends every process of it whatever happens inside; only after it a command counts as killed.
  */
 #include <signal.h>
 #include <string.h>

@@ -1,10 +1,11 @@
 /*
  * The bytes of a session's commands. An output: what comes over the channel goes into the pipe that
- * the caller reads, and what does not fit waits here, at most as much as was granted; room that became
- * free is granted again in large steps. A stdin: read while the inside has room for it.
+ * the caller reads, and what does not fit waits here, at most as much as was granted; room that
+ * became free is granted again in large steps. A stdin: read while the inside has room for it.
  *
- * Nobody but us holds an output's end, so it is at its end for the caller when we close it. When the
- * caller closes his end the inside is told, and the command learns it as in any pipeline, by SIGPIPE.
+ * Nobody but us holds an output's end, so it is at its end for the caller when we close it. When
+ * the caller closes his end the inside is told, and the command learns it as in any pipeline, by
+ * SIGPIPE.
  */
 #include <fcntl.h>
 #include <stdlib.h>
@@ -228,8 +229,8 @@ await_feed(struct sbx_session *session, struct sbx_docker_running *running, int 
 {
 	if (running->feed_waiting == on)
 		return;
-	/* Out, and not only watched for nothing: the other end's close would be told again and again.
-	 * A file cannot be watched, and needs not: it is read until there is no credit. */
+	/* Out, and not only watched for nothing: the other end's close would be told again and
+	 * again. A file cannot be watched, and needs not: it is read until there is no credit. */
 	if (on)
 		on = sbx_session_watch(session, running->feed_fd, EPOLLIN, running->id, 0) == 0;
 	else

@@ -2,12 +2,14 @@
  * A gVisor sandbox ended by its process and not by the engine's command line.
  *
  * While containerd's shim (seen in 1.6.20) lets runsc end a sandbox, it holds a lock that it needs
- * itself for each process that dies; with more than 32 of them the end of runsc waits behind them, a
- * second for each. gVisor's ptrace platform keeps a process for each that it ever had at once, so that
- * after a fork bomb the engine stands still for minutes. A sandbox that simply dies takes no lock.
+ * itself for each process that dies; with more than 32 of them the end of runsc waits behind them,
+ * a second for each. gVisor's ptrace platform keeps a process for each that it ever had at once, so
+ * that after a fork bomb the engine stands still for minutes. A sandbox that simply dies takes no
+ * lock.
  *
- * The engine says which process it is, the process that it is this container's: another is not touched
- * (an engine that runs elsewhere, one that we may not signal), and the engine's own way follows.
+ * The engine says which process it is, the process that it is this container's: another is not
+ * touched (an engine that runs elsewhere, one that we may not signal), and the engine's own way
+ * follows.
  */
 #include <fcntl.h>
 #include <poll.h>

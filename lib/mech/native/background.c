@@ -1,8 +1,9 @@
 /*
- * Processes that outlive their command run only while commands do, so that nothing in an environment
- * changes unseen between them. Who runs commands holds a shared lock on env/<id>/background, which
- * exists once there was a background command; the last to let go freezes all of them, the first thaws.
- * A tool that is killed lets go without that: they stay awake until the next command has ended.
+ * Processes that outlive their command run only while commands do, so that nothing in an
+ * environment changes unseen between them. Who runs commands holds a shared lock on
+ * env/<id>/background, which exists once there was a background command; the last to let go freezes
+ * all of them, the first thaws. A tool that is killed lets go without that: they stay awake until
+ * the next command has ended.
  */
 #include <fcntl.h>
 #include <sys/file.h>

@@ -1,6 +1,6 @@
 /*
- * The /dev of an environment: nodes of the host that are harmless in any hands, each hung up alone, a
- * devpts of its own and a bounded shared memory. Nothing is made there, and nobody writes to it.
+ * The /dev of an environment: nodes of the host that are harmless in any hands, each hung up alone,
+ * a devpts of its own and a bounded shared memory. Nothing is made there, and nobody writes to it.
  */
 #include <fcntl.h>
 #include <stdio.h>

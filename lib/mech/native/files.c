@@ -1,7 +1,7 @@
 /*
- * The workspace of a native environment, read by a child of ours on the host: a process of the host's,
- * which nothing inside can see, let alone signal or trace. It has the workspace's descriptor, the
- * answer's and no other, and dies with us.
+ * The workspace of a native environment, read by a child of ours on the host: a process of the
+ * host's, which nothing inside can see, let alone signal or trace. It has the workspace's
+ * descriptor, the answer's and no other, and dies with us.
  */
 #include <fcntl.h>
 #include <linux/close_range.h>

@@ -1,7 +1,7 @@
 /*
- * Whose an environment is on the host: root's get a uid of a configured range, a plain user's are its
- * own or, if it is configured, of its range in subuid(5). The workspace belongs to that uid, so what
- * gives it away and takes it back stands here too.
+ * Whose an environment is on the host: root's get a uid of a configured range, a plain user's are
+ * its own or, if it is configured, of its range in subuid(5). The workspace belongs to that uid, so
+ * what gives it away and takes it back stands here too.
  */
 #include <fcntl.h>
 #include <grp.h>

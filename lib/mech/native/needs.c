@@ -1,6 +1,6 @@
 /*
- * Steps that need something of the kernel, with the words for one that lacks it: which layer, and the
- * way out. Shared by the launch and by the probe, so that both say the same.
+ * Steps that need something of the kernel, with the words for one that lacks it: which layer, and
+ * the way out. Shared by the launch and by the probe, so that both say the same.
  */
 #include <linux/close_range.h>
 #include <sys/syscall.h>

@@ -1,7 +1,7 @@
 /*
  * The parts of a native environment on the host's side, before its first process: groups, socket,
- * trees, layers; its ids are ids.c's. What is made here carries the environment's id or goes with its last
- * descriptor; nothing here starts a process.
+ * trees, layers; its ids are ids.c's. What is made here carries the environment's id or goes with
+ * its last descriptor; nothing here starts a process.
  */
 #include "mech/native/parts.h"
 

@@ -1,7 +1,7 @@
 /*
- * A terminal for a command, asked of pid 1 over a connection of its own: it is there at once, or there
- * is none, and the session's other commands are not waited for. pid 1 lives among hostile code: what it
- * sends is used only if it is what was asked for.
+ * A terminal for a command, asked of pid 1 over a connection of its own: it is there at once, or
+ * there is none, and the session's other commands are not waited for. pid 1 lives among hostile
+ * code: what it sends is used only if it is what was asked for.
  */
 #include <poll.h>
 #include <string.h>

@@ -1,7 +1,8 @@
 /*
  * What an environment sees: a fresh tmpfs as root, the program trees read-only, our own /dev
- * (dev.c), /proc (proc.c), /etc (etc.c) and /tmp, and the workspace. Built from inside the new namespaces, over "/", through descriptors; a
- * place is resolved in the new root only. Nothing is ever created in a tree that was cut.
+ * (dev.c), /proc (proc.c), /etc (etc.c) and /tmp, and the workspace. Built from inside the new
+ * namespaces, over "/", through descriptors; a place is resolved in the new root only. Nothing is
+ * ever created in a tree that was cut.
  */
 #include <dirent.h>
 #include <fcntl.h>
@@ -111,8 +112,8 @@ adopt_image_entries(int root_fd, int image_fd, struct sbx_err *err)
 }
 
 /*
- * An image is hung up whole at a place of its own first, since only what is mounted in this namespace
- * can be cut (before Linux 6.15), and taken away once its directories hang at theirs.
+ * An image is hung up whole at a place of its own first, since only what is mounted in this
+ * namespace can be cut (before Linux 6.15), and taken away once its directories hang at theirs.
  */
 static int
 image_programs(int root_fd, const struct sbx_native_plan *plan, struct sbx_err *err)
