@@ -17,7 +17,7 @@ setup_file()
 	# A tree of one's own may be closed to others, and so may bats' directories.
 	chmod 0711 "$BATS_RUN_TMPDIR" "$BATS_FILE_TMPDIR"
 	mkdir -m 0755 "$bin" "$bin/real"
-	for tool in "${TOOLS[@]}" sbx-init; do
+	for tool in "${TOOLS[@]}" sbx-init sbx-tar; do
 		cp "$(PATH=$SRC/build:$PATH command -v "$tool")" "$real/"
 	done
 	USER_NAME=sbx-test-$$
@@ -417,6 +417,25 @@ host_uid()
 	[ "$first" != "$second" ] && [ "$first" != "$own" ] && [ "$second" != "$own" ]
 	run --separate-stderr sbx-reap "${EASY[@]}" --env "$ENV_ID"
 	is '.ok'
+}
+
+@test "user: an environment of a spec, and its workspace, with a subordinate uid and without" {
+	local range
+
+	for range in own subuid; do
+		[ "$range" = own ] || needs_range
+		printf '{"run":"%s","epoch":%d}\n' "$RUN" "${#range}" >"$TEST_DIR/spec"
+		run --separate-stderr sbx-exec "${EASY[@]}" --spec "$TEST_DIR/spec" -- sh -c 'echo inside >f'
+		is '.exit_code == 0'
+		ENV_ID=$(field .env)
+		remember "$ENV_ID"
+		run --separate-stderr sbx-exec "${EASY[@]}" --put g "$ENV_ID" < <(echo outside)
+		is '.type == "ok"'
+		run --separate-stderr sbx-exec "${EASY[@]}" --raw "$ENV_ID" -- sh -c 'cat f g; echo mine >>g'
+		[ "$output" = $'inside\noutside' ]
+		[ "$(sbx-exec "${EASY[@]}" --get g "$ENV_ID")" = $'outside\nmine' ]
+		sbx-exec "${EASY[@]}" --tar-out '' "$ENV_ID" | tar -t | grep -qx g
+	done
 }
 
 @test "user: limits hold a subordinate uid as well" {

@@ -7,7 +7,6 @@
 
 #include <stdlib.h>
 #include <string.h>
-#include <sys/prctl.h>
 #include <unistd.h>
 
 #include "base/clock.h"
@@ -118,7 +117,7 @@ work(struct exec *exec, int argc, char **argv, int64_t began_us, struct sbx_err 
 		return 0;
 	if (operand < 0 || exec_intake(&exec->options, argv + operand, &exec->request, err) < 0)
 		return -1;
-	/* open: from here on no new right is wanted */
+	/* open: with the environment's record no new right is wanted any more */
 	if (exec_target_open(&exec->options, exec->request.env_id, argv, &exec->target, err) < 0)
 		return -1;
 	/* A stream waits with that for its first request. */
@@ -160,7 +159,6 @@ main(int argc, char **argv)
 	struct sbx_err err = { 0 };
 	int status;
 
-	prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
 	exec_run_init(&exec.run);
 	status = work(&exec, argc, argv, began_us, &err);
 	exec_tty_leave(&exec.tty);

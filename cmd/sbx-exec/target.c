@@ -6,6 +6,8 @@
 #include "exec.h"
 
 #include <stdlib.h>
+#include <sys/prctl.h>
+#include <unistd.h>
 
 #include "base/mem.h"
 #include "base/scoped.h"
@@ -64,6 +66,19 @@ read_variables(struct exec_target *target, struct sbx_err *err)
 	return 0;
 }
 
+/*
+ * From here on nothing that we execute gains a right; but a plain user's environment with a subordinate
+ * uid needs newuidmap(1) for whatever is done to its workspace.
+ */
+static void
+lock_rights(const struct exec_target *target)
+{
+	int64_t uid = target->record.uid;
+
+	if (geteuid() == 0 || uid < 0 || (uid_t)uid == geteuid())
+		prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
+}
+
 static int
 open_env(struct exec_target *target, const char *env_id, struct sbx_err *err)
 {
@@ -75,7 +90,10 @@ open_env(struct exec_target *target, const char *env_id, struct sbx_err *err)
 	if (check_state(target, err) < 0 || read_variables(target, err) < 0)
 		return -1;
 	target->mech = sbx_mech_find(target->record.mechanism, err);
-	return target->mech == NULL ? -1 : 0;
+	if (target->mech == NULL)
+		return -1;
+	lock_rights(target);
+	return 0;
 }
 
 static void

@@ -7,13 +7,16 @@
 #include <linux/close_range.h>
 #include <signal.h>
 #include <sys/epoll.h>
+#include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/log.h"
 #include "base/mem.h"
 #include "base/scoped.h"
+#include "kernel/ns.h"
 #include "mech/native/session.h"
 
 #define WORKSPACE_FD 3
@@ -38,17 +41,55 @@ place(int workspace_fd, const struct sbx_mech_files *files)
 		0;
 }
 
+/* What a child in another user namespace does and found. */
+struct owned {
+	struct sbx_files_want want;
+	enum sbx_files_failure *failure; /* in memory that it shares with us */
+};
+
+static int
+serve_owned(void *arg, struct sbx_err *err)
+{
+	const struct owned *owned = arg;
+
+	(void)err;
+	*owned->failure = sbx_workspace_serve(WORKSPACE_FD, &owned->want, IN_FD, OUT_FD);
+	return 0;
+}
+
+/* A plain user's environment may have a subordinate uid, over which he has rights in a namespace that
+ * maps it: there it is 1. */
+static enum sbx_files_failure
+serve_subordinate(const struct sbx_files_want *want)
+{
+	struct owned owned = { .want = *want };
+	struct sbx_err err = { 0 };
+
+	owned.failure = mmap(NULL, sizeof(*owned.failure), PROT_READ | PROT_WRITE,
+		MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	if (owned.failure == MAP_FAILED)
+		return SBX_FILES_IO;
+	*owned.failure = SBX_FILES_IO;
+	owned.want.uid = owned.want.gid = 1;
+	if (sbx_ns_as_owner((uid_t)want->uid, (gid_t)want->gid, serve_owned, &owned, &err) != 0)
+		sbx_log_err(&err);
+	return *owned.failure;
+}
+
 /* One that takes bytes lives on without us until they end, so that it leaves nothing half made. */
 __attribute__((noreturn)) static void
 serve(int workspace_fd, const struct sbx_mech_files *files)
 {
+	const struct sbx_files_want *want = &files->want;
 	sigset_t none;
 
 	sigemptyset(&none);
 	if ((files->in_fd < 0 && prctl(PR_SET_PDEATHSIG, SIGKILL) != 0) ||
 		sigprocmask(SIG_SETMASK, &none, NULL) != 0 || place(workspace_fd, files) != 0)
 		_exit(SBX_FILES_IO);
-	_exit((int)sbx_workspace_serve(WORKSPACE_FD, &files->want, IN_FD, OUT_FD));
+	if (geteuid() != 0 && want->uid >= 0 && (uid_t)want->uid != geteuid())
+		_exit((int)serve_subordinate(want));
+	_exit((int)sbx_workspace_serve(WORKSPACE_FD, want, IN_FD, OUT_FD));
 }
 
 static int
@@ -67,7 +108,7 @@ sbx_native_files(struct sbx_session *session, const struct sbx_mech_files *files
 	struct sbx_err *err)
 {
 	SBX_AUTO_FD workspace_fd = openat(session->dir_fd, "workspace",
-		O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+		O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC); /* it need not be ours to read */
 	struct sbx_mech_files owned = *files;
 	struct sbx_native_running *running;
 	pid_t pid;
