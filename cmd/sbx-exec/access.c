@@ -108,7 +108,7 @@ spell(struct access *access)
 			INT64_MAX;
 	}
 	if (options->authorize != NULL)
-		want->path = from_inside(want->path);
+		want->path = from_inside(options->authorize);
 }
 
 /* sbx-tar writes our stdout, or reads our stdin; we have the other end of it. */
