@@ -192,7 +192,7 @@ is()
 }
 
 @test "stream: thousands of commands leave no descriptor and no memory behind" {
-	local before after pid tool first=1000 last=3000
+	local before after pid tool first=2000 last=6000
 
 	on_engine && first=200 last=600
 	provision
@@ -209,8 +209,8 @@ is()
 	exec 7>&-
 	wait "$tool"
 	[ "${after% *}" -le "${before% *}" ]
-	# Not to the page: a heap that is used by many at once has holes.
-	[ "${after#* }" -le $((${before#* } + 1024)) ]
+	# Not to the page: a heap that 64 use at once has holes, and comes to rest after some ten thousand.
+	[ "${after#* }" -le $((${before#* } + 2048)) ]
 }
 
 # batch FIRST LAST - these commands, and wait for their answers.
@@ -221,7 +221,7 @@ batch()
 	for ((i = $1; i <= $2; i++)); do
 		printf '{"id":%d,"op":"exec","argv":["true"]}\n' "$i"
 	done >&7
-	for ((i = 0; i < 600; i++)); do
+	for ((i = 0; i < 1000; i++)); do
 		[ "$(wc -l <"$TEST_DIR/out")" -lt "$2" ] || return 0
 		sleep 0.1
 	done
