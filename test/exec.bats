@@ -722,15 +722,15 @@ timed_out()
 # ---- which environment
 
 @test "exec: if sbx-exec is killed at any moment, two hundred times, the next command is right" {
-	local pid rounds=200
+	local pid rounds=200 late=0.05
 
-	on_engine && rounds=20
+	on_engine && rounds=20 late=0.5
 	provision
 	for ((round = 0; round < rounds; round++)); do
 		sbx-exec "$ENV_ID" -- sh -c 'echo x >>ticks; sleep 7654 & exec sleep 7654' >/dev/null 2>&1 3>&- &
 		pid=$!
 		sleep "0.00$((round % 10))"
-		[ $((round % 4)) -ne 0 ] || sleep 0.05
+		[ $((round % 4)) -ne 0 ] || sleep "$late"
 		kill -KILL "$pid"
 		wait "$pid" 2>/dev/null || :
 		[ $((round % 20)) -ne 19 ] ||

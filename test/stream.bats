@@ -241,6 +241,9 @@ figures()
 	[ "$status" -eq 0 ]
 	is 'all(.[]; .code != "bad_request" and .code != "unavailable")'
 	is '.[] | select(.type == "result" and .id == 7) | .stdout.text == "42\n"'
+	# Requests do not wait for one another: what is there when all are over is asked for once more.
+	grep '"id":9' "$TEST_DIR/in" >"$TEST_DIR/again"
+	stream <"$TEST_DIR/again"
 	is '.[] | select(.id == 9) | .entries | any(.name == "in/data.csv")'
 }
 

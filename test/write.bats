@@ -124,6 +124,18 @@ temporaries()
 	[ -z "$(temporaries)" ]
 }
 
+@test "write: a hundred that are cancelled as soon as they are asked for are over at once" {
+	provision
+	for ((i = 0; i < 100; i++)); do
+		printf '{"id":"%d","op":"write","path":"f","data":"never","data_open":true}\n' "$i"
+		printf '{"id":"c%d","op":"cancel","target":"%d"}\n' "$i" "$i"
+	done >"$TEST_DIR/in"
+	timeout 100 sbx-exec --stream "$ENV_ID" <"$TEST_DIR/in" >"$TEST_DIR/out"
+	[ "$(grep -c '"code":"cancelled"' "$TEST_DIR/out")" -eq 100 ]
+	[ "$(grep -c '"type":"ok"' "$TEST_DIR/out")" -eq 100 ]
+	[ -z "$(temporaries)" ]
+}
+
 @test "write: --put and --get carry any bytes, and a broken --put leaves the file as it was" {
 	local pid
 

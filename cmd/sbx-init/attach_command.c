@@ -96,7 +96,7 @@ ended(struct attach *attach, struct attach_command *command, enum sbx_chan_type 
 	return attach_say(attach, type, 0, command->id, &end, sizeof(end));
 }
 
-/* Its pipe is at an end, so it is ending. */
+/* Both of its pipes are at an end, so it is ending: of one, the host may have let go before. */
 int
 attach_files_ended(struct attach *attach, struct attach_command *command)
 {

@@ -131,16 +131,17 @@ attach_exec(struct attach *attach, uint32_t id, const char *payload, size_t leng
 }
 
 /* Away from every other descriptor of the channel. One that only reads ends with us, one that takes
- * bytes when they end. */
+ * bytes when they end. Its stderr carries nothing and ends with it. */
 static void
-serve_files(const struct sbx_files_want *want, int in, int out)
+serve_files(const struct sbx_files_want *want, int in, int out, int life)
 {
 	uint64_t right = (uint64_t)1 << CAP_DAC_READ_SEARCH | (uint64_t)1 << CAP_SETUID |
 		(uint64_t)1 << CAP_SETGID;
 	int workspace;
 
 	if ((in < 0 && prctl(PR_SET_PDEATHSIG, SIGKILL) != 0) || sbx_caps_set(right, right) != 0 ||
-		dup2(out, STDOUT_FILENO) < 0 || close(STDIN_FILENO) != 0 ||
+		dup2(out, STDOUT_FILENO) < 0 || dup2(life, STDERR_FILENO) < 0 ||
+		close(STDIN_FILENO) != 0 ||
 		(in < 0 ? open("/dev/null", O_RDONLY) : dup(in)) != STDIN_FILENO ||
 		syscall(SYS_close_range, 3U, INIT_FD_LAST, 0U) != 0)
 		_exit(SBX_FILES_IO);
@@ -188,21 +189,21 @@ attach_files(struct attach *attach, uint32_t id, const char *payload, size_t len
 	struct sbx_files_want want;
 	SBX_AUTO_FD their_in = -1;
 	SBX_AUTO_FD their_out = -1;
+	SBX_AUTO_FD their_life = -1;
 	pid_t pid;
 
 	if (command == NULL || unpack_files(payload, length, &head, &want) != 0)
 		return -1;
 	command->in_window = head.has_input ? SBX_CHAN_WINDOW : 0;
 	if ((head.has_input && make_pipe(1, &command->in_fd, &their_in) != 0) ||
-		make_pipe(0, &command->out[0].fd, &their_out) != 0)
+		make_pipe(0, &command->out[0].fd, &their_out) != 0 ||
+		make_pipe(0, &command->out[1].fd, &their_life) != 0)
 		return attach_failed(attach, command, SBX_STAGE_STDIO, errno);
 	pid = fork();
 	if (pid == 0)
-		serve_files(&want, their_in, their_out);
+		serve_files(&want, their_in, their_out, their_life);
 	if (pid < 0)
 		return attach_failed(attach, command, SBX_STAGE_CLONE, errno);
 	command->files_pid = started.pid = pid;
-	if (attach_say(attach, SBX_CHAN_STARTED, 0, id, &started, sizeof(started)) != 0)
-		return -1;
-	return attach_end_of(attach, command, 1);
+	return attach_say(attach, SBX_CHAN_STARTED, 0, id, &started, sizeof(started));
 }

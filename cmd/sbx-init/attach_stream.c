@@ -48,7 +48,8 @@ attach_end_of(struct attach *attach, struct attach_command *command, int index)
 	stream->over = 1;
 	if (attach_say(attach, SBX_CHAN_END_OF, (uint32_t)index + 1, command->id, NULL, 0) != 0)
 		return -1;
-	if (index == 0 && command->files_pid > 0 && command->phase == ATTACH_RUNS)
+	if (command->files_pid > 0 && command->phase == ATTACH_RUNS && command->out[0].over &&
+		command->out[1].over)
 		return attach_files_ended(attach, command);
 	return 0;
 }
