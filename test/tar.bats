@@ -43,7 +43,7 @@ refused()
 @test "tar: what comes in again is what went out" {
 	provision
 	inside 'mkdir -p d/e/f d/empty; echo one >d/one; printf "caf\303\251" >"d/caf$(printf "\303\251")"
-		printf x >"d/$(printf "a\nb\\\\c\377")"; ln -s ../nowhere d/link; ln d/one d/hard; chmod 750 d/e; chmod 755 d/one
+		printf x >"d/$(printf "a\nb\\\\c\377")"; printf "other" >"d/$(printf "cafe\314\201")"; ln -s ../nowhere d/link; ln d/one d/hard; chmod 750 d/e; chmod 755 d/one
 		head -c 300000 /dev/urandom >d/e/f/bytes; touch -d "2001-02-03 04:05:06 UTC" d/one; mkfifo d/pipe'
 	sbx-exec --tar-out d "$ENV_ID" >"$TEST_DIR/tar" 2>"$TEST_DIR/err"
 	grep -q 'left out.*pipe' "$TEST_DIR/err"
@@ -52,7 +52,7 @@ refused()
 	[ "$status" -eq 0 ]
 	jq -e '.type == "ok" and .path == "in"' <<<"$output"
 	inside 'rm d/pipe; cd d; find . | LC_ALL=C sort >/tmp/a; cd ../in; find . | LC_ALL=C sort >/tmp/b; cmp /tmp/a /tmp/b
-		for f in one hard e/f/bytes "caf$(printf "\303\251")" "$(printf "a\nb\\\\c\377")"; do cmp "../d/$f" "$f" || exit; done
+		for f in one hard e/f/bytes "caf$(printf "\303\251")" "$(printf "cafe\314\201")" "$(printf "a\nb\\\\c\377")"; do cmp "../d/$f" "$f" || exit; done
 		[ "$(readlink link)" = ../nowhere ]'
 	echo '{"op":"list","path":"in","recursive":true}' | sbx-exec --stream "$ENV_ID" >"$TEST_DIR/list"
 	jq -e '.entries[] | select(.name == "one") | .mtime == 981173106 and .mode == "0755"' "$TEST_DIR/list"
@@ -118,6 +118,12 @@ trap_is()
 	refused denied 'symbolic link'
 	head -c 700 "$TEST_DIR/tar" >"$TEST_DIR/cut"
 	mv "$TEST_DIR/cut" "$TEST_DIR/tar"
+	import in
+	refused bad_request 'no whole tar'
+	# Cut between two members: each is one block and one of bytes.
+	archive 'add("first", data=b"1"); add("second", data=b"2")'
+	truncate -s 1024 "$TEST_DIR/tar"
+	tar -tf "$TEST_DIR/tar" | grep -qx first
 	import in
 	refused bad_request 'no whole tar'
 	head -c 5000 /dev/urandom >"$TEST_DIR/tar"

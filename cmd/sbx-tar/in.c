@@ -14,6 +14,7 @@
 #include "tar.h"
 
 #define BLOCK 65536
+#define TAR_BLOCK 512
 #define LINK_MAX_BYTES 65535
 
 struct in {
@@ -247,10 +248,19 @@ put_member(struct in *in, struct sbx_err *err)
 	return in->entry.kind == SBX_PACK_FILE ? put_bytes(in, err) : 0;
 }
 
+/* libarchive takes an archive that was cut between two members for a whole one. The end has a mark
+ * of at least a block behind the last member, whose own filling is less than a block. */
+static int
+has_end_mark(const struct in *in, la_int64_t last_member_end)
+{
+	return archive_filter_bytes(in->archive, 0) - last_member_end >= TAR_BLOCK;
+}
+
 static int
 convert(struct in *in, struct sbx_err *err)
 {
 	const struct sbx_pack_entry end = { .magic = SBX_PACK_MAGIC, .kind = SBX_PACK_END };
+	la_int64_t member_end = 0;
 	int rc;
 
 	if (archive_read_support_format_tar(in->archive) != ARCHIVE_OK ||
@@ -263,10 +273,14 @@ convert(struct in *in, struct sbx_err *err)
 		return broken(in, err);
 	/* A warning is of a name in another character set: its bytes are taken as they are. */
 	while ((rc = archive_read_next_header(in->archive, &in->member)) == ARCHIVE_OK ||
-		rc == ARCHIVE_WARN)
+		rc == ARCHIVE_WARN) {
 		if (put_member(in, err) < 0)
 			return -1;
-	return rc == ARCHIVE_EOF ? put(&end, sizeof(end), err) : broken(in, err);
+		member_end = archive_filter_bytes(in->archive, 0);
+	}
+	if (rc != ARCHIVE_EOF || !has_end_mark(in, member_end))
+		return broken(in, err);
+	return put(&end, sizeof(end), err);
 }
 
 int

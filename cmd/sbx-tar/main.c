@@ -52,9 +52,11 @@ main(int argc, char **argv)
 
 	if (first == SBX_TOOL_DONE)
 		return SBX_EXIT_OK;
-	/* Names are bytes; where an archive says that one is UTF-8 it stays so. Both before confinement,
-	 * since they read files. */
-	setlocale(LC_CTYPE, "C.UTF-8");
+	/* Names are bytes. Those that are UTF-8 are to be told so in an archive; but libarchive would
+	 * compose the characters of one that comes in, and two names would become one. Before
+	 * confinement, since it reads files. */
+	if (!in)
+		setlocale(LC_CTYPE, "C.UTF-8");
 	if (first >= 0 && (first + 1 != argc || (!in && strcmp(argv[first], "out") != 0)))
 		sbx_fail(&err, SBX_E_USAGE, "\"in\" or \"out\" is wanted");
 	else if (first >= 0 && sodium_init() < 0)
