@@ -358,16 +358,19 @@ nothing_is_made()
 	done
 }
 
-# killing WORD WHEN - the engine's command that begins with WORD kills our tool before or after it.
+# killing WORD WHEN - the engine's command that begins with WORD, a pattern, kills our tool before or
+# after it.
 killing()
 {
 	engine_is '
-		if [ "$1" = '"$1"' ]; then
+		case $1 in
+		'"$1"')
 			[ '"$2"' != before ] || { kill -KILL $PPID; exit 1; }
 			"$REAL" "$@"
 			kill -KILL $PPID
 			exit 0
-		fi
+			;;
+		esac
 		exec "$REAL" "$@"'
 }
 
@@ -377,7 +380,8 @@ killing()
 	for when in before after; do
 		engine_is 'exec "$REAL" "$@"'
 		RUN=$RUN.$when provision
-		killing restart "$when"
+		# Where the sandbox was ended by its process, it is only started.
+		killing 'restart | start' "$when"
 		status=0
 		timeout 60 sbx-exec --timeout 300ms "$ENV_ID" -- sh -c 'sleep 60 & sleep 60' </dev/null \
 			>"$TEST_DIR/out" 2>&1 || status=$?
