@@ -52,7 +52,8 @@ look(int dir_fd, uint64_t *bytes, size_t *count, char oldest[SBX_SPOOL_NAME_SIZE
 		*bytes += (uint64_t)st.st_size;
 		*count += 1;
 		if (oldest[0] == '\0' || strcmp(entry->d_name, oldest) < 0)
-			snprintf(oldest, SBX_SPOOL_NAME_SIZE, "%s", entry->d_name);
+			snprintf(oldest, SBX_SPOOL_NAME_SIZE, "%.*s", SBX_SPOOL_NAME_SIZE - 1,
+				entry->d_name);
 	}
 	closedir(dir);
 	return 0;
