@@ -41,6 +41,19 @@ enum sbx_pack_kind tar_names_find(const struct tar_names *names, const char *pat
 int tar_names_add(struct tar_names *names, const char *path, enum sbx_pack_kind kind,
 	struct sbx_err *err) __attribute__((warn_unused_result)); /* SBX_E_TOO_LARGE */
 
+/* member.c: one of an archive. Zeroed before the first; `path` and `target` are its own. */
+struct archive_entry;
+struct tar_member {
+	struct archive_entry *from; /* the archive's, set by the caller */
+	char *path, *target;
+	struct sbx_pack_entry entry;
+};
+/* Fill it in from `from`, and note its name: 1; 0 for the archive's root, which is nothing to make;
+ * -1: SBX_E_DENIED, it is a trap, or SBX_E_TOO_LARGE. */
+int tar_member_judge(struct tar_member *member, struct tar_names *names, struct sbx_err *err)
+	__attribute__((warn_unused_result));
+void tar_member_done(struct tar_member *member);
+
 /* path.c */
 /* A name that leads nowhere else, without "./" and slashes at its ends; "" is the archive's root.
  * NULL: absolute, with "..", or too long, and err says so. Changes `path`. */
