@@ -5,6 +5,7 @@
  * effect.
  */
 #include <dirent.h>
+#include <poll.h>
 #include <sys/ptrace.h>
 #include <sys/stat.h>
 #include <sys/uio.h>
@@ -35,14 +36,23 @@ launcher(void)
 static void
 descriptors(void)
 {
+	struct pollfd asked[256];
 	struct stat st;
 	char name[64];
 
-	for (int fd = 3; fd < 65536; fd++)
-		if (fstat(fd, &st) == 0) {
-			snprintf(name, sizeof(name), "descriptor %d", fd);
-			guest_must(0, name, "open, mode %o", st.st_mode);
+	/* One call for many: a call may cost 80 us (gVisor by ptrace). */
+	for (int first = 3; first < 65536; first += (int)GUEST_COUNT(asked)) {
+		for (int i = 0; i < (int)GUEST_COUNT(asked); i++)
+			asked[i] = (struct pollfd){ .fd = first + i };
+		if (poll(asked, GUEST_COUNT(asked), 0) < 0)
+			guest_must(0, "poll", "%s", strerror(errno));
+		for (size_t i = 0; i < GUEST_COUNT(asked); i++) {
+			if (asked[i].revents & POLLNVAL)
+				continue;
+			snprintf(name, sizeof(name), "descriptor %d", asked[i].fd);
+			guest_must(0, name, "open");
 		}
+	}
 	for (int fd = 0; fd < 3; fd++) {
 		snprintf(name, sizeof(name), "descriptor %d is no directory", fd);
 		guest_must(fstat(fd, &st) == 0 && !S_ISDIR(st.st_mode), name, "mode %o",
@@ -90,7 +100,9 @@ others(void)
 	int readable = 0;
 
 	for (int pid = 1; pid < 40000; pid++) {
-		if (pid == getpid())
+		/* One call for each pid that is not there: a call may cost 80 us (gVisor by ptrace). */
+		snprintf(path, sizeof(path), "/proc/%d", pid);
+		if (pid == getpid() || (access(path, F_OK) != 0 && errno == ENOENT))
 			continue;
 		for (size_t i = 0; i < GUEST_COUNT(files); i++) {
 			int fd;
