@@ -124,8 +124,7 @@ HEADERS = $(sort $(wildcard lib/*/*.h lib/*/*/*.h cmd/*/*.h test/*/*.h))
 STATIC_TOOLS = $(filter sbx-init sbx-call sbx-relay,$(TOOLS))
 STATIC_LIB = base/err base/scoped base/fd base/io base/buf base/mem base/clock base/path base/num base/utf8 \
 	base/walk kernel/seccomp kernel/landlock kernel/caps kernel/rlimit \
-	state/tree state/workspace state/workspace_path state/workspace_list state/workspace_measure \
-	state/workspace_write state/workspace_change state/workspace_export state/workspace_import
+	$(patsubst lib/%.c,%,$(wildcard lib/workspace/*.c))
 # Private as those, but on the host; linked to its library as the system has it, since a parser of strangers'
 # archives is what security updates are for.
 SHARED_TOOLS = $(filter sbx-tar,$(TOOLS))

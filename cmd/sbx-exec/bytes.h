@@ -32,7 +32,7 @@ ssize_t exec_outer_write(const struct exec_outer *outer, const void *bytes, size
 struct exec_feed {
 	struct sbx_loop *loop; /* borrowed */
 	int wanted; /* 0: /dev/null does */
-	int framed; /* in chunks, as state/workspace.h has it: a broken end is told from a right one */
+	int framed; /* in chunks, as workspace/workspace.h has it: a broken end is told from a right one */
 	struct exec_outer source; /* fd -1: there is none */
 	int fd; /* our end of the pipe; -1: not started, or nobody reads it any more */
 	struct sbx_buf queue; /* from queue_at on: goes in next */

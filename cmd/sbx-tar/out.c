@@ -9,7 +9,7 @@
 
 #include "base/log.h"
 #include "base/scoped.h"
-#include "state/workspace.h"
+#include "workspace/workspace.h"
 #include "tar.h"
 
 struct out {

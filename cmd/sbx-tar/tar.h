@@ -1,5 +1,5 @@
 /*
- * sbx-tar: a tar archive and the stream of state/pack.h, one out of the other. A private helper of
+ * sbx-tar: a tar archive and the stream of workspace/pack.h, one out of the other. A private helper of
  * sbx-exec, and the only program that reads a stranger's archive: it has three descriptors and
  * nothing else (confine.c), and what it lets through is walked once more where it is written.
  */
@@ -11,7 +11,7 @@
 
 #include "base/err.h"
 #include "mech/tool.h"
-#include "state/pack.h"
+#include "workspace/pack.h"
 
 #define TAR_PATH_MAX 4095 /* what an archive may name; a workspace may be deeper */
 

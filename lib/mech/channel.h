@@ -18,7 +18,7 @@
 
 #include <stdint.h>
 
-#include "state/workspace.h"
+#include "workspace/workspace.h"
 
 #define SBX_CHAN_MAGIC 0x63786273u /* "sbxc" */
 #define SBX_CHAN_VERSION 1
@@ -108,7 +108,7 @@ struct sbx_chan_hello {
 	char kernel[160]; /* /proc/version as seen inside */
 };
 
-/* Workspace access, as state/workspace.h has it, in a process of its own as uid 0. */
+/* Workspace access, as workspace/workspace.h has it, in a process of its own as uid 0. */
 struct sbx_chan_files {
 	uint32_t op, flags, mode; /* as in struct sbx_files_want */
 	uint32_t path_bytes, to_bytes; /* with the NUL */

@@ -13,7 +13,7 @@
 #include "data/spec.h"
 #include "state/env.h"
 #include "state/root.h"
-#include "state/workspace.h"
+#include "workspace/workspace.h"
 
 /* What every operation works on; all borrowed from the tool. */
 struct sbx_mech_host {
@@ -63,7 +63,7 @@ struct sbx_mech_background {
 };
 #define SBX_MECH_BACKGROUND_MAX 64
 
-/* Workspace access, as state/workspace.h has it; the owner is the mechanism's to say. Borrowed; the
+/* Workspace access, as workspace/workspace.h has it; the owner is the mechanism's to say. Borrowed; the
  * descriptors are duplicated. */
 struct sbx_mech_files {
 	struct sbx_files_want want;

@@ -1,4 +1,4 @@
-/* lib/state: a stream of files on its way into a workspace; whatever it says, it makes nothing outside. */
+/* lib/workspace: a stream of files on its way into a workspace; whatever it says, it makes nothing outside. */
 #include <fcntl.h>
 #include <stdint.h>
 #include <stdlib.h>
@@ -7,7 +7,7 @@
 #include <unistd.h>
 
 #include "base/walk.h"
-#include "state/workspace.h"
+#include "workspace/workspace.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

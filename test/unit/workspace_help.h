@@ -14,7 +14,7 @@
 
 #include "base/io.h"
 #include "base/scoped.h"
-#include "state/workspace.h"
+#include "workspace/workspace.h"
 #include "state_help.h"
 #include "tap.h"
 

@@ -6,8 +6,8 @@
  * static helper in a container. It runs in a process of its own that the code in the environment
  * can neither signal nor trace. Musl-clean: it is part of sbx-init.
  */
-#ifndef SBX_STATE_WORKSPACE_H
-#define SBX_STATE_WORKSPACE_H
+#ifndef SBX_WORKSPACE_WORKSPACE_H
+#define SBX_WORKSPACE_WORKSPACE_H
 
 #include <stdint.h>
 
@@ -21,13 +21,13 @@ enum sbx_files_op {
 	SBX_FILES_LIST, /* for each name in the directory an entry and its name, from the offset-th on,
 			 * at most limit of them, in the directory's own order */
 	SBX_FILES_READ, /* the bytes of a regular file, from offset, at most limit */
-	SBX_FILES_EXPORT, /* a directory and all below it as state/pack.h has it, at most limit bytes
+	SBX_FILES_EXPORT, /* a directory and all below it as workspace/pack.h has it, at most limit bytes
 			   * of files: TOO_LARGE */
 	/* those that change something */
 	SBX_FILES_WRITE, /* a regular file out of what comes in: whole, or not at all */
 	SBX_FILES_MKDIR,
 	SBX_FILES_RENAME, /* path becomes `to`, which is replaced as rename(2) does */
-	SBX_FILES_IMPORT, /* what comes in, as state/pack.h has it, into a directory: at most limit bytes
+	SBX_FILES_IMPORT, /* what comes in, as workspace/pack.h has it, into a directory: at most limit bytes
 			   * of files; what failed is named by its path */
 	SBX_FILES_REMOVE, /* the entry itself, whatever it is; a directory must be empty */
 };
@@ -122,7 +122,7 @@ enum sbx_files_failure sbx_workspace_walk(int workspace_fd, const char *path, ui
 struct stat;
 enum sbx_files_failure sbx_workspace_open(int dir, const char *name, int directory, uint64_t dev,
 	int *fd, struct stat *st);
-/* workspace_measure.c: takes fd. */
+/* measure.c: takes fd. */
 enum sbx_files_failure sbx_workspace_measure(int fd, struct sbx_files_measured *measured);
 
 #endif

@@ -10,8 +10,8 @@
 #include <unistd.h>
 
 #include "base/scoped.h"
-#include "state/pack.h"
-#include "state/workspace_impl.h"
+#include "workspace/pack.h"
+#include "workspace/impl.h"
 
 struct import {
 	int dir; /* of the workspace, into which it goes */

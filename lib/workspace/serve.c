@@ -11,7 +11,7 @@
 
 #include "base/io.h"
 #include "base/scoped.h"
-#include "state/workspace_impl.h"
+#include "workspace/impl.h"
 
 #define CHUNK 65536
 

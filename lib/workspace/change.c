@@ -12,7 +12,7 @@
 
 #include "base/scoped.h"
 #include "base/walk.h"
-#include "state/workspace_impl.h"
+#include "workspace/impl.h"
 
 /* A name in a directory; owns it. */
 struct place {

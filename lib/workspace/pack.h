@@ -5,8 +5,8 @@
  * uint32_t and so many bytes, one of 0 bytes being the end. The last entry is END: an end of the
  * stream before it is a broken one. Byte order of one machine: both ends are one build.
  */
-#ifndef SBX_STATE_PACK_H
-#define SBX_STATE_PACK_H
+#ifndef SBX_WORKSPACE_PACK_H
+#define SBX_WORKSPACE_PACK_H
 
 #include <stdint.h>
 

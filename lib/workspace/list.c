@@ -1,6 +1,6 @@
 /*
  * What a directory holds, and on demand what its directories hold: a page of the walk of
- * state/tree.h, which begins anew for each page. Never opens anything but directories.
+ * workspace/tree.h, which begins anew for each page. Never opens anything but directories.
  */
 #include <dirent.h>
 #include <errno.h>
@@ -8,8 +8,8 @@
 #include <string.h>
 
 #include "base/buf.h"
-#include "state/tree.h"
-#include "state/workspace_impl.h"
+#include "workspace/tree.h"
+#include "workspace/impl.h"
 
 #define ANSWER_BYTES 32768 /* at a time; the last entry may be longer */
 #define ANSWER_CAP (ANSWER_BYTES + sizeof(struct sbx_files_entry) + SBX_FILES_PATH_MAX)

@@ -12,7 +12,7 @@
 
 #include "base/io.h"
 #include "base/scoped.h"
-#include "state/workspace_impl.h"
+#include "workspace/impl.h"
 
 #define PIECE ((size_t)64 * 1024)
 #define TEMPORARY_SIZE 32

@@ -1,8 +1,8 @@
 /*
- * What a hostile tree takes up: a walk of state/tree.h, with a table of the files that have several
+ * What a hostile tree takes up: a walk of workspace/tree.h, with a table of the files that have several
  * names. Never opens anything but directories.
  */
-#include "state/workspace.h"
+#include "workspace/workspace.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -10,7 +10,7 @@
 #include <sys/stat.h>
 
 #include "base/mem.h"
-#include "state/tree.h"
+#include "workspace/tree.h"
 
 #define LINKED_MAX ((size_t)1 << 20) /* files with several names that are told apart */
 #define LINKED_LEAST ((size_t)1 << 10)

@@ -11,9 +11,9 @@
 #include <unistd.h>
 
 #include "base/scoped.h"
-#include "state/pack.h"
-#include "state/tree.h"
-#include "state/workspace_impl.h"
+#include "workspace/pack.h"
+#include "workspace/tree.h"
+#include "workspace/impl.h"
 
 struct export
 {

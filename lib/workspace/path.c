@@ -11,7 +11,7 @@
 #include <unistd.h>
 
 #include "base/scoped.h"
-#include "state/workspace_impl.h"
+#include "workspace/impl.h"
 
 enum sbx_files_failure
 sbx_workspace_failure(int error)
