@@ -123,7 +123,7 @@ HEADERS = $(sort $(wildcard lib/*/*.h lib/*/*/*.h cmd/*/*.h test/*/*.h))
 # four times faster than glibc and keeps a twentieth of its memory.
 STATIC_TOOLS = $(filter sbx-init sbx-call sbx-relay,$(TOOLS))
 STATIC_LIB = base/err base/scoped base/fd base/io base/buf base/mem base/clock base/path base/num base/utf8 \
-	base/walk kernel/seccomp kernel/landlock kernel/caps kernel/rlimit \
+	base/walk base/fortify kernel/seccomp kernel/landlock kernel/caps kernel/rlimit \
 	$(patsubst lib/%.c,%,$(wildcard lib/workspace/*.c))
 # Private as those, but on the host; linked to its library as the system has it, since a parser of strangers'
 # archives is what security updates are for.
@@ -207,8 +207,12 @@ MUSL_DIR = $(firstword $(wildcard $(patsubst %-gnu,/usr/lib/%-musl,$(MULTIARCH))
 	/usr/$(firstword $(subst -, ,$(MULTIARCH)))-linux-musl/lib /usr/lib/musl/lib))
 MUSL_CRT = $(or $(wildcard $(MUSL_DIR)/$(1)),$(error musl's $(1) is missing: \
 	contrib/install-deps build))
+# Of libsodium only the hash is taken, which asks of a C library nothing that musl lacks (base/fortify.c).
+SODIUM = $(or $(wildcard $(shell $(CC) -print-file-name=libsodium.a)),$(error libsodium.a is missing: \
+	contrib/install-deps build))
 STATIC_LINK = $(MUSL_CC) -static -pie -nostartfiles -o $@ $(call MUSL_CRT,rcrt1.o) \
-	$(call MUSL_CRT,crti.o) $(filter %.o %.a,$^) $(call MUSL_CRT,crtn.o) \
+	$(call MUSL_CRT,crti.o) $(filter %.o %.a,$^) $(SODIUM) $(filter %/static/libsbx.a,$^) \
+	$(call MUSL_CRT,crtn.o) \
 	-Wl,-static,-pie,--no-dynamic-linker,--gc-sections $(LINK)
 
 define host_tool

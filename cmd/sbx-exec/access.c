@@ -14,6 +14,7 @@
 #include "base/scoped.h"
 #include "data/errors.h"
 #include "data/json.h"
+#include "data/entry_out.h"
 #include "data/json_out.h"
 #include "mech/channel.h"
 
@@ -159,15 +160,6 @@ connect_ends(struct access *access, const struct exec_plan *plan, struct sbx_err
 	return 0;
 }
 
-static void
-put_path(struct sbx_json_out *out, const char *path)
-{
-	if (exec_is_plain_text(path, strlen(path)))
-		sbx_json_out_string(out, "path", path);
-	else
-		sbx_json_out_base64(out, "path_b64", path, strlen(path));
-}
-
 /* {"type": ..., "env": ..., "path": ...} and, of a judgement, what it is. */
 static int
 print(const struct access *access, const char *type, const char *path, const char *reason,
@@ -180,7 +172,7 @@ print(const struct access *access, const char *type, const char *path, const cha
 	sbx_json_out_object(&out, NULL);
 	sbx_json_out_string(&out, "type", type);
 	sbx_json_out_string(&out, "env", access->hold->target->record.id);
-	put_path(&out, path);
+	sbx_entry_name_out(&out, "path", "path_b64", path, strlen(path));
 	if (access->options->authorize != NULL) {
 		sbx_json_out_bool(&out, "allowed", reason == NULL);
 		sbx_json_out_string(&out, "reason", reason);

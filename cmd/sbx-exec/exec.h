@@ -137,7 +137,6 @@ void exec_files_make(const struct sbx_request *request, const struct sbx_limits 
 struct exec_outcome;
 int exec_files_check(const struct sbx_files_want *want, const struct exec_outcome *outcome,
 	struct sbx_err *err) __attribute__((warn_unused_result));
-int exec_is_plain_text(const char *name, size_t length); /* UTF-8 without controls */
 int exec_files_answer(const struct sbx_request *request, struct exec_run *run, struct sbx_buf *line,
 	struct sbx_err *err) __attribute__((warn_unused_result));
 

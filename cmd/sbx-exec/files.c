@@ -10,7 +10,7 @@
 #include <sys/stat.h>
 #include <sys/wait.h>
 
-#include "base/utf8.h"
+#include "data/entry_out.h"
 #include "data/json.h"
 #include "data/json_out.h"
 #include "run.h"
@@ -123,43 +123,13 @@ exec_files_check(const struct sbx_files_want *want, const struct exec_outcome *o
 	return -1;
 }
 
-int
-exec_is_plain_text(const char *name, size_t length)
-{
-	size_t i = 0;
-
-	while (i < length && (unsigned char)name[i] >= 0x20 && name[i] != 0x7f)
-		i++;
-	return i == length && sbx_utf8_valid(name, length);
-}
-
-/* Text without controls, or base64 under the key with _b64. */
-static void
-put_name(struct sbx_json_out *out, const char *key, const char *key_b64, const char *name,
-	size_t length)
-{
-	if (exec_is_plain_text(name, length))
-		sbx_json_out_string_n(out, key, name, length);
-	else
-		sbx_json_out_base64(out, key_b64, name, length);
-}
-
 static void
 put_entry(struct sbx_json_out *out, const struct sbx_files_entry *entry)
 {
-	static const struct {
-		mode_t type;
-		const char *name;
-	} kinds[] = { { S_IFREG, "file" }, { S_IFDIR, "directory" }, { S_IFLNK, "symlink" },
-		{ S_IFIFO, "fifo" }, { S_IFSOCK, "socket" } };
-	const char *kind = "device";
 	char mode[8];
 
-	for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++)
-		if ((entry->mode & S_IFMT) == kinds[i].type)
-			kind = kinds[i].name;
 	snprintf(mode, sizeof(mode), "%04o", entry->mode & 07777);
-	sbx_json_out_string(out, "kind", kind);
+	sbx_json_out_string(out, "kind", sbx_entry_kind(entry->mode));
 	sbx_json_out_u64(out, "size", entry->size);
 	sbx_json_out_u64(out, "allocated", entry->blocks * 512);
 	sbx_json_out_string(out, "mode", mode);
@@ -182,7 +152,7 @@ put_entries(struct sbx_json_out *out, const char *bytes, size_t length)
 		if (entry.name_bytes == 0 || entry.name_bytes > length)
 			break;
 		sbx_json_out_object(out, NULL);
-		put_name(out, "name", "name_b64", bytes, entry.name_bytes);
+		sbx_entry_name_out(out, "name", "name_b64", bytes, entry.name_bytes);
 		put_entry(out, &entry);
 		sbx_json_out_end(out);
 		bytes += entry.name_bytes;
@@ -251,7 +221,7 @@ exec_files_answer(const struct sbx_request *request, struct exec_run *run, struc
 		sbx_json_out_raw(&out, "id", request->id, strlen(request->id));
 	else
 		sbx_json_out_null(&out, "id");
-	put_name(&out, "path", "path_b64", request->path, strlen(request->path));
+	sbx_entry_name_out(&out, "path", "path_b64", request->path, strlen(request->path));
 	if (put_answer(&out, request, &got, WEXITSTATUS(run->outcome.status) == SBX_FILES_TOO_LARGE,
 		    err) < 0) {
 		sbx_buf_clear(line);

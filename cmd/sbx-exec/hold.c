@@ -92,6 +92,7 @@ int
 exec_hold_open(struct exec_hold *hold, struct exec_target *target, struct sbx_err *err)
 {
 	hold->target = target;
+	hold->changes.dir = hold->changes.lock_fd = -1;
 	exec_signals_hold(&hold->held, hold->terminal != NULL);
 	hold->holding = 1;
 	hold->loop = sbx_loop_make(err);
@@ -103,8 +104,10 @@ exec_hold_open(struct exec_hold *hold, struct exec_target *target, struct sbx_er
 void
 exec_hold_close(struct exec_hold *hold)
 {
-	if (hold->loop != NULL)
+	if (hold->loop != NULL) {
+		exec_changes_close(hold);
 		let_go(hold);
+	}
 	sbx_loop_free(hold->loop);
 	hold->loop = NULL;
 	if (hold->holding)

@@ -47,10 +47,17 @@ finish(struct exec_run *run)
 {
 	cancel_timers(run);
 	run->step = EXEC_OVER;
+	exec_changes_leave(run);
 	exec_feed_stop(&run->feed);
 	for (int i = 0; i < 2; i++)
 		exec_stream_stop(&run->streams[i]);
 	run->over(run->arg);
+}
+
+void
+exec_pump_fail(struct exec_run *run)
+{
+	finish(run);
 }
 
 static void
@@ -93,10 +100,12 @@ settle(struct exec_run *run)
 		else
 			outcome->trouble.executed = SBX_EXECUTED_YES;
 	}
-	if (run->failure.code != SBX_OK || hold->signal != 0)
+	if (run->failure.code != SBX_OK || hold->signal != 0) {
 		finish(run);
-	else
-		deliver(run);
+		return;
+	}
+	run->step = EXEC_COMPARING;
+	exec_changes_tell(run, deliver);
 }
 
 static void
@@ -126,6 +135,11 @@ exec_pump_end(struct exec_run *run, enum sbx_reason reason)
 	struct exec_outcome *outcome = &run->outcome;
 	struct exec_hold *hold = run->hold;
 
+	if (run->step == EXEC_WAITING) {
+		sbx_fail(&run->failure, SBX_E_CANCELLED, "the command was not begun yet");
+		exec_pump_fail(run);
+		return;
+	}
 	if (run->step != EXEC_RUNNING || outcome->forced != SBX_REASON_EXITED)
 		return;
 	outcome->forced = reason;
@@ -162,11 +176,11 @@ exec_pump_signal(struct exec_run *run, int signo, struct sbx_err *err)
 void
 exec_pump_hurry(struct exec_run *run)
 {
-	if (run->step == EXEC_RUNNING)
+	if (run->step == EXEC_WAITING || run->step == EXEC_RUNNING)
 		exec_pump_end(run, SBX_REASON_CANCELLED);
 	else if (run->step == EXEC_DRAINING)
 		settle(run);
-	else if (run->step == EXEC_DELIVERING)
+	else if (run->step == EXEC_COMPARING || run->step == EXEC_DELIVERING)
 		finish(run);
 }
 

@@ -11,13 +11,47 @@
 
 #include "bytes.h"
 #include "mech/mech.h"
+#include "state/snapshot.h"
 
 struct exec_plan;
 struct exec_target;
 struct exec_wish;
+struct exec_walker;
+
+struct exec_run;
+struct exec_hold;
+
+/* ---- changes.c, told.c: what a command changed in the workspace */
+struct exec_changes { /* of the hold */
+	int dir; /* the workspace; -1: not opened, or the mechanism has to look */
+	int lock_fd; /* of those who run commands; -1: not opened */
+	unsigned running; /* of ours */
+	/* The last that ended, while the snapshot is taken. */
+	struct exec_run *run;
+	void (*told)(struct exec_run *run);
+	struct sbx_snap before;
+	enum sbx_code unknown; /* why there is no `before`; SBX_OK: there is */
+	struct sbx_snapshot_write write;
+	struct sbx_snap_take *take;
+	struct sbx_loop_timer *timer;
+	struct exec_walker *walker; /* where the mechanism takes it; else NULL */
+};
+struct exec_told { /* of a run */
+	int counted; /* among those that run */
+	struct sbx_buf json; /* an object for the result; empty: nobody looks */
+	int measured;
+	uint64_t bytes, inodes; /* of the workspace, then */
+};
+int exec_changes_is_busy(const struct exec_hold *hold); /* the workspace is being compared */
+/* A command is about to be asked for: nobody looks at the tree from here to leave() or tell(). */
+int exec_changes_enter(struct exec_run *run, struct sbx_err *err)
+	__attribute__((warn_unused_result));
+/* It ended, and nothing of it lives: told(run) is called, now or from the loop. */
+void exec_changes_tell(struct exec_run *run, void (*told)(struct exec_run *run));
+void exec_changes_leave(struct exec_run *run); /* it has no result; idempotent */
+void exec_changes_close(struct exec_hold *hold);
 
 /* ---- hold.c: our hold on the environment: a loop, a session, and the commands over it */
-struct exec_run;
 struct exec_hold {
 	struct exec_target *target; /* borrowed; ready before there is a session */
 	struct sbx_loop *loop;
@@ -25,6 +59,7 @@ struct exec_hold {
 	struct sbx_loop_io *events;
 	int lost;
 	struct exec_run *runs; /* asked for and not over */
+	struct exec_changes changes;
 	sigset_t held;
 	int holding;
 	/* On SIGWINCH, SIGTSTP and SIGCONT, which are held for it as all that would end us are; or NULL. */
@@ -56,7 +91,15 @@ struct exec_outcome {
 	struct sbx_mech_usage usage;
 	struct sbx_err trouble; /* ending it was not clean; code SBX_OK: it was */
 };
-enum exec_step { EXEC_IDLE = 0, EXEC_RUNNING, EXEC_DRAINING, EXEC_DELIVERING, EXEC_OVER };
+enum exec_step {
+	EXEC_IDLE = 0,
+	EXEC_WAITING, /* to be asked for, until the workspace is compared */
+	EXEC_RUNNING,
+	EXEC_DRAINING,
+	EXEC_COMPARING, /* the workspace with what it was */
+	EXEC_DELIVERING,
+	EXEC_OVER
+};
 struct exec_run {
 	struct exec_run *next; /* of the hold's */
 	struct exec_hold *hold;
@@ -65,13 +108,16 @@ struct exec_run {
 	enum exec_step step;
 	int is_files; /* work on the workspace, and no command */
 	int on_terminal; /* stream 0 and the feed are the two directions of one */
+	const struct exec_wish *wish; /* borrowed, as the plan */
 	int ends[3]; /* our ends of its stdin, stdout and stderr, until the pump takes them */
+	int theirs[3]; /* and the command's, until it has them */
 	struct exec_feed feed;
 	struct exec_stream streams[2]; /* stdout, stderr */
 	struct sbx_loop_timer *limit;
 	struct sbx_loop_timer *guard; /* of the step: killing, draining, delivering takes an end */
 	int64_t moved_us, drain_until_us;
 	struct exec_outcome outcome;
+	struct exec_told changes;
 	struct sbx_err failure; /* why there will be no result; code SBX_OK: there is one */
 	void (*started)(void *arg); /* it runs; NULL: nobody asks */
 	/* Called once, last, when it is over; may close and free the run. */
@@ -86,6 +132,7 @@ int exec_run_open(struct exec_run *run, const struct exec_plan *plan, int raw, s
 int exec_run_start(struct exec_run *run, struct exec_hold *hold, const struct exec_wish *wish,
 	void (*over)(void *arg), void *arg, struct sbx_err *err)
 	__attribute__((warn_unused_result));
+void exec_run_launch(struct exec_run *run); /* one that waits */
 /* Of the terminal that it has. */
 void exec_run_resize(struct exec_run *run, const struct sbx_mech_tty *size, struct sbx_err *err);
 void exec_run_close(struct exec_run *run); /* when over, or never started; a closed one is fine */
@@ -97,6 +144,8 @@ void exec_pump_end(struct exec_run *run,
 /* To a command that runs: SBX_E_NOT_FOUND where none does (any more). */
 int exec_pump_signal(struct exec_run *run, int signo, struct sbx_err *err)
 	__attribute__((warn_unused_result));
+/* It could not be asked for, as its failure says. */
+void exec_pump_fail(struct exec_run *run);
 void exec_pump_hurry(struct exec_run *run); /* it is being ended: wait for nothing more */
 
 /* ---- tty.c: the caller's terminal, with --tty */

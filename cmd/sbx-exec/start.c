@@ -15,22 +15,19 @@
 
 #define STREAM_COUNT 3
 
-/* The command's ends of its three streams. */
-struct ends {
-	int fd[STREAM_COUNT];
-};
-
 static void
-close_ends(struct ends *ends)
+close_theirs(struct exec_run *run)
 {
-	for (int i = 0; i < STREAM_COUNT; i++)
-		sbx_scoped_close(&ends->fd[i]);
+	for (int i = 0; i < STREAM_COUNT; i++) {
+		sbx_scoped_close(&run->theirs[i]);
+		run->theirs[i] = -1;
+	}
 }
 
 void
 exec_run_init(struct exec_run *run)
 {
-	*run = (struct exec_run){ .ends = { -1, -1, -1 } };
+	*run = (struct exec_run){ .ends = { -1, -1, -1 }, .theirs = { -1, -1, -1 } };
 	run->feed.fd = run->feed.source.fd = -1;
 	for (int i = 0; i < 2; i++)
 		run->streams[i].fd = run->streams[i].outer.fd = run->streams[i].spill.fd = -1;
@@ -85,19 +82,18 @@ make_pipe(const struct sbx_env_record *record, int ours_is_read, int *ours, int 
 }
 
 static int
-make_ends(struct exec_run *run, const struct sbx_env_record *record, struct ends *theirs,
-	struct sbx_err *err)
+make_ends(struct exec_run *run, const struct sbx_env_record *record, struct sbx_err *err)
 {
 	if (run->feed.wanted) {
-		if (make_pipe(record, 0, &run->ends[0], &theirs->fd[0], err) < 0)
+		if (make_pipe(record, 0, &run->ends[0], &run->theirs[0], err) < 0)
 			return -1;
 	} else {
-		theirs->fd[0] = open("/dev/null", O_RDONLY | O_CLOEXEC);
-		if (theirs->fd[0] < 0)
+		run->theirs[0] = open("/dev/null", O_RDONLY | O_CLOEXEC);
+		if (run->theirs[0] < 0)
 			return sbx_fail_sys(err, SBX_E_UNAVAILABLE, "open /dev/null");
 	}
 	for (int i = 1; i < STREAM_COUNT; i++)
-		if (make_pipe(record, 1, &run->ends[i], &theirs->fd[i], err) < 0)
+		if (make_pipe(record, 1, &run->ends[i], &run->theirs[i], err) < 0)
 			return -1;
 	return 0;
 }
@@ -107,8 +103,7 @@ make_ends(struct exec_run *run, const struct sbx_env_record *record, struct ends
  * Where the mechanism carries its bytes, pipes do, and a third that nobody uses.
  */
 static int
-make_terminal(struct exec_run *run, const struct sbx_mech_tty *size, struct ends *theirs,
-	struct sbx_err *err)
+make_terminal(struct exec_run *run, const struct sbx_mech_tty *size, struct sbx_err *err)
 {
 	const struct sbx_mech *mech = run->hold->target->mech;
 	int ends[2] = { -1, -1 };
@@ -118,15 +113,15 @@ make_terminal(struct exec_run *run, const struct sbx_mech_tty *size, struct ends
 		return sbx_fail(err, SBX_E_UNAVAILABLE, "mechanism %s makes no terminals",
 			mech->name);
 	if (mech->pty == NULL)
-		return make_ends(run, &run->hold->target->record, theirs, err);
+		return make_ends(run, &run->hold->target->record, err);
 	if (mech->pty(run->hold->session, size, ends, err) < 0)
 		return -1;
 	run->ends[1] = ends[0];
-	theirs->fd[0] = ends[1];
+	run->theirs[0] = ends[1];
 	run->ends[0] = fcntl(ends[0], F_DUPFD_CLOEXEC, STREAM_COUNT);
-	theirs->fd[1] = fcntl(ends[1], F_DUPFD_CLOEXEC, STREAM_COUNT);
-	theirs->fd[2] = fcntl(ends[1], F_DUPFD_CLOEXEC, STREAM_COUNT);
-	if (run->ends[0] < 0 || theirs->fd[1] < 0 || theirs->fd[2] < 0 ||
+	run->theirs[1] = fcntl(ends[1], F_DUPFD_CLOEXEC, STREAM_COUNT);
+	run->theirs[2] = fcntl(ends[1], F_DUPFD_CLOEXEC, STREAM_COUNT);
+	if (run->ends[0] < 0 || run->theirs[1] < 0 || run->theirs[2] < 0 ||
 		sbx_fd_nonblock(ends[0], 1) < 0)
 		return sbx_fail_sys(err, SBX_E_UNAVAILABLE, "take the terminal");
 	/* There is one output; the other is a pipe that nobody writes. */
@@ -149,29 +144,54 @@ exec_run_resize(struct exec_run *run, const struct sbx_mech_tty *size, struct sb
 }
 
 static int
-start_files(struct exec_run *run, struct exec_hold *hold, const struct exec_wish *wish,
-	const struct ends *theirs, struct sbx_err *err)
+start_files(struct exec_run *run, struct sbx_err *err)
 {
-	const struct sbx_mech *mech = hold->target->mech;
-	struct sbx_mech_files files = *wish->files;
+	const struct sbx_mech *mech = run->hold->target->mech;
+	struct sbx_mech_files files = *run->wish->files;
 
 	if (mech->files == NULL)
 		return sbx_fail(err, SBX_E_UNAVAILABLE, "mechanism %s has no workspace",
 			mech->name);
-	files.out_fd = theirs->fd[1];
-	files.in_fd = run->feed.wanted ? theirs->fd[0] : -1;
+	files.out_fd = run->theirs[1];
+	files.in_fd = run->feed.wanted ? run->theirs[0] : -1;
 	run->is_files = 1;
-	return mech->files(hold->session, &files, &run->id, err);
+	return mech->files(run->hold->session, &files, &run->id, err);
 }
 
-/* `asked` is what the mechanism answered. */
+/* Ask the mechanism: from success on it runs, as far as we know. */
 static int
-begin(struct exec_run *run, struct exec_hold *hold, int asked, struct sbx_err *err)
+ask(struct exec_run *run, struct sbx_err *err)
 {
-	if (asked < 0)
+	struct exec_hold *hold = run->hold;
+	const struct exec_wish *wish = run->wish;
+	const struct sbx_mech *mech = hold->target->mech;
+	const struct sbx_mech_command command = {
+		.argv = wish->argv,
+		.envp = run->plan->variables.items,
+		.cwd = wish->cwd,
+		.tty = wish->tty,
+		.background = wish->background,
+		.stdin_fd = run->theirs[0],
+		.stdout_fd = run->theirs[1],
+		.stderr_fd = run->theirs[2],
+	};
+
+	if (exec_hold_session(hold, err) < 0)
 		return -1;
-	run->next = hold->runs;
-	hold->runs = run;
+	if (wish->files != NULL)
+		return start_files(run, err);
+	if (exec_changes_enter(run, err) < 0)
+		return -1;
+	spill(run, hold->target);
+	return mech->start(hold->session, &command, &run->id, err);
+}
+
+static int
+launch(struct exec_run *run, struct sbx_err *err)
+{
+	if (ask(run, err) < 0)
+		return -1;
+	close_theirs(run);
 	run->step = EXEC_RUNNING;
 	if (exec_pump_begin(run, err) == 0)
 		return 0;
@@ -179,40 +199,40 @@ begin(struct exec_run *run, struct exec_hold *hold, int asked, struct sbx_err *e
 	return -1;
 }
 
+void
+exec_run_launch(struct exec_run *run)
+{
+	if (launch(run, &run->failure) < 0)
+		exec_pump_fail(run);
+}
+
 int
 exec_run_start(struct exec_run *run, struct exec_hold *hold, const struct exec_wish *wish,
 	void (*over)(void *arg), void *arg, struct sbx_err *err)
 {
-	__attribute__((cleanup(close_ends))) struct ends theirs = { { -1, -1, -1 } };
 	const struct sbx_mech *mech = hold->target->mech;
-	struct sbx_mech_command command = {
-		.argv = wish->argv,
-		.envp = run->plan->variables.items,
-		.cwd = wish->cwd,
-		.tty = wish->tty,
-		.background = wish->background,
-	};
 
 	run->hold = hold;
+	run->wish = wish;
 	run->over = over;
 	run->arg = arg;
 	run->on_terminal = wish->tty != NULL;
 	run->outcome.asked_us = sbx_clock_mono_us();
-	if (wish->tty == NULL && make_ends(run, &hold->target->record, &theirs, err) < 0)
-		return -1;
-	if (exec_hold_session(hold, err) < 0 ||
-		(wish->tty != NULL && make_terminal(run, wish->tty, &theirs, err) < 0))
-		return -1;
-	if (wish->files != NULL)
-		return begin(run, hold, start_files(run, hold, wish, &theirs, err), err);
 	if (wish->background && mech->background == NULL)
 		return sbx_fail(err, SBX_E_UNAVAILABLE,
 			"mechanism %s keeps no process beyond its command", mech->name);
-	spill(run, hold->target);
-	command.stdin_fd = theirs.fd[0];
-	command.stdout_fd = theirs.fd[1];
-	command.stderr_fd = theirs.fd[2];
-	return begin(run, hold, mech->start(hold->session, &command, &run->id, err), err);
+	if (wish->tty == NULL && make_ends(run, &hold->target->record, err) < 0)
+		return -1;
+	if (exec_hold_session(hold, err) < 0 ||
+		(wish->tty != NULL && make_terminal(run, wish->tty, err) < 0))
+		return -1;
+	run->next = hold->runs;
+	hold->runs = run;
+	if (wish->files == NULL && exec_changes_is_busy(hold)) {
+		run->step = EXEC_WAITING;
+		return 0;
+	}
+	return launch(run, err);
 }
 
 void
@@ -227,13 +247,16 @@ exec_run_close(struct exec_run *run)
 			break;
 		}
 	if (hold != NULL && hold->loop != NULL) {
+		exec_changes_leave(run);
 		sbx_loop_cancel(hold->loop, run->limit);
 		sbx_loop_cancel(hold->loop, run->guard);
 	}
+	sbx_buf_done(&run->changes.json);
 	exec_feed_close(&run->feed);
 	for (int i = 0; i < 2; i++)
 		exec_stream_close(&run->streams[i]);
 	for (int i = 0; i < STREAM_COUNT; i++)
 		sbx_scoped_close(&run->ends[i]);
+	close_theirs(run);
 	exec_run_init(run);
 }

@@ -200,6 +200,11 @@ judge(const struct exec_target *target, const struct exec_wish *wish, struct exe
 	if (run->outcome.usage.stays)
 		snprintf(verdict->background, sizeof(verdict->background), "b%d",
 			run->outcome.usage.background);
+	if (run->changes.json.length > 0)
+		result->changes = sbx_buf_str(&run->changes.json);
+	result->has_workspace = run->changes.measured;
+	result->workspace_bytes = run->changes.bytes;
+	result->workspace_inodes = run->changes.inodes;
 	finish_stream(&run->streams[0], &result->out);
 	finish_stream(&run->streams[1], &result->err);
 }

@@ -79,8 +79,8 @@ set_modes(struct init *init, struct sbx_chan_hello *hello)
 static int
 mark_fresh(int workspace)
 {
-	SBX_AUTO_FD fd = openat(workspace, ".agent-initialized",
-		O_WRONLY | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600);
+	SBX_AUTO_FD fd = openat(workspace, SBX_FILES_MARKER,
+		O_WRONLY | O_CREAT | O_NOFOLLOW | O_CLOEXEC, SBX_FILES_MARKER_MODE);
 
 	return fd < 0 ? -1 : fchown(fd, SBX_CHAN_UID, SBX_CHAN_UID);
 }

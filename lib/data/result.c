@@ -167,6 +167,10 @@ account_out(struct sbx_json_out *out, const struct sbx_result *result)
 		sbx_json_out_u64(out, "wall_ms", result->wall_ms);
 		sbx_json_out_u64(out, "cpu_ms", result->cpu_ms);
 		sbx_json_out_u64(out, "peak_memory_bytes", result->peak_memory_bytes);
+		if (result->has_workspace) {
+			sbx_json_out_u64(out, "workspace_bytes", result->workspace_bytes);
+			sbx_json_out_u64(out, "workspace_inodes", result->workspace_inodes);
+		}
 		sbx_json_out_bool(out, "exact", result->usage_exact);
 		sbx_json_out_end(out);
 	}
@@ -204,6 +208,10 @@ write_line(const struct sbx_result *result, size_t most, struct sbx_buf *line, s
 	fate_out(&out, result);
 	stream_out(&out, "stdout", &result->out, most);
 	stream_out(&out, "stderr", &result->err, most);
+	if (result->changes != NULL)
+		sbx_json_out_raw(&out, "changes", result->changes, strlen(result->changes));
+	else
+		sbx_json_out_null(&out, "changes");
 	account_out(&out, result);
 	sbx_json_out_end(&out);
 	return sbx_json_out_line(&out, "result record", err);

@@ -51,9 +51,12 @@ struct sbx_result {
 	uint64_t limit_value;
 	const char *error; /* start_failed: what and why */
 	struct sbx_result_stream out, err;
+	const char *changes; /* in the workspace: a JSON object; NULL: nobody looked */
 	int has_usage;
 	uint64_t wall_ms, cpu_ms, peak_memory_bytes;
 	int usage_exact;
+	int has_workspace; /* it was measured when the command had ended */
+	uint64_t workspace_bytes, workspace_inodes;
 	int pipes_held; /* a descendant kept an output pipe open past the end */
 	uint64_t killed; /* descendants that were still running at the end; 0 or 1 ("some") */
 	int restarted;

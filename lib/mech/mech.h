@@ -177,6 +177,11 @@ struct sbx_mech {
 	 */
 	int (*files)(struct sbx_session *session, const struct sbx_mech_files *files, uint32_t *id,
 		struct sbx_err *err);
+	/*
+	 * The workspace as a directory of this host that we may read whole, opened; the caller
+	 * closes it. NULL, or SBX_E_UNAVAILABLE: it is not, and files() has to do.
+	 */
+	int (*workspace)(struct sbx_session *session, struct sbx_err *err);
 	/* The next event: 1, or 0 when there is none now. Never blocks. Losing the environment is
 	 * the event LOST, not an error. */
 	int (*next)(struct sbx_session *session, struct sbx_mech_event *event);

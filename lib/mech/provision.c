@@ -13,6 +13,7 @@
 #include "base/scoped.h"
 #include "mech/teardown.h"
 #include "state/lease.h"
+#include "state/snapshot.h"
 
 /* The marker tells a fresh workspace from one that was emptied; it is there before any command. */
 static int
@@ -22,11 +23,30 @@ make_workspace(const struct sbx_env *env, struct sbx_err *err)
 
 	if (mkdirat(env->dir_fd, "workspace", 0700) < 0)
 		return sbx_fail_sys(err, SBX_E_IO, "make the workspace of %s", env->id);
-	marker = openat(env->dir_fd, "workspace/.agent-initialized",
-		O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+	marker = openat(env->dir_fd, "workspace/" SBX_FILES_MARKER,
+		O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, SBX_FILES_MARKER_MODE);
 	if (marker < 0)
 		return sbx_fail_sys(err, SBX_E_IO, "mark the workspace of %s", env->id);
 	return 0;
+}
+
+/* What is there before the first command is nobody's change: the marker, on whatever it lies. */
+static int
+take_snapshot(const struct sbx_env *env, struct sbx_err *err)
+{
+	struct sbx_snapshot_write write;
+	struct sbx_snap_sink sink;
+	struct sbx_snap now;
+	int rc;
+
+	sbx_snapshot_begin(env, &write, &sink);
+	rc = sbx_snap_put_marker(&sink, SBX_FILES_MARKER, SBX_FILES_MARKER_MODE, err);
+	if (rc == 0)
+		rc = sbx_snapshot_keep(&write, NULL, &now, err);
+	if (rc > 0)
+		sbx_snap_close(&now);
+	sbx_snapshot_end(&write);
+	return rc < 0 ? -1 : 0;
 }
 
 /* Who asked, and how it is told. */
@@ -65,6 +85,7 @@ make(struct sbx_provision *job, const struct teller *teller, int *lease, struct 
 		(!job->mech->own_workspace && make_workspace(&job->env, err) < 0) ||
 		job->mech->provision(host, &job->env, job->spec, &job->record, &job->birth, err) <
 			0 ||
+		(job->mech->files != NULL && take_snapshot(&job->env, err) < 0) ||
 		settle(job, lease, err) < 0)
 		return -1;
 	if (sbx_tool_deferred())

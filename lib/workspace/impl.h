@@ -36,6 +36,10 @@ enum sbx_files_failure sbx_workspace_export(int fd, const struct sbx_files_want 
 enum sbx_files_failure sbx_workspace_import(int workspace_fd, const struct sbx_files_want *want,
 	int in, int out);
 
+/* snap_serve.c */
+enum sbx_files_failure sbx_workspace_snapshot(int workspace_fd, const struct sbx_files_want *want,
+	int in, int out);
+
 /* change.c: MKDIR, RENAME, REMOVE */
 enum sbx_files_failure sbx_workspace_change(int workspace_fd, const struct sbx_files_want *want);
 

@@ -138,6 +138,8 @@ sbx_workspace_serve(int workspace_fd, const struct sbx_files_want *want, int in,
 	case SBX_FILES_READ:
 	case SBX_FILES_EXPORT:
 		return look(workspace_fd, want, out);
+	case SBX_FILES_SNAPSHOT:
+		return sbx_workspace_snapshot(workspace_fd, want, in, out);
 	case SBX_FILES_WRITE:
 	case SBX_FILES_MKDIR:
 	case SBX_FILES_RENAME:

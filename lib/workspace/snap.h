@@ -72,7 +72,8 @@ struct sbx_snap_foot {
 
 /* ---- snap_read.c */
 struct sbx_snap {
-	const unsigned char *bytes; /* mapped */
+	const unsigned char *bytes;
+	int mapped; /* by us */
 	size_t length;
 	const struct sbx_snap_head *head;
 	const struct sbx_snap_foot *foot;
@@ -82,6 +83,9 @@ struct sbx_snap {
  * version, SBX_E_TOO_LARGE, SBX_E_IO. fd stays the caller's and must not change while it is open.
  */
 int sbx_snap_open(int fd, struct sbx_snap *snap, struct sbx_err *err)
+	__attribute__((warn_unused_result));
+/* The same of bytes in memory at a multiple of 8, which stay the caller's. */
+int sbx_snap_borrow(const void *bytes, size_t length, struct sbx_snap *snap, struct sbx_err *err)
 	__attribute__((warn_unused_result));
 void sbx_snap_close(struct sbx_snap *snap); /* a zeroed one is fine */
 /* The entry at *place, which goes on to the next; NULL at the end. Begins at sbx_snap_first. */
@@ -114,6 +118,10 @@ int sbx_snap_step(struct sbx_snap_take *take, int64_t budget_us, struct sbx_err 
 /* When step() answered 0: what the foot says. */
 const struct sbx_snap_foot *sbx_snap_total(const struct sbx_snap_take *take);
 void sbx_snap_end(struct sbx_snap_take *take); /* NULL is fine */
+
+/* Put a snapshot of a directory that holds one empty file, of which nothing else is known. */
+int sbx_snap_put_marker(const struct sbx_snap_sink *sink, const char *name, uint32_t permissions,
+	struct sbx_err *err) __attribute__((warn_unused_result));
 
 /* ---- snap_match.c: entries of one snapshot, found by where they are or by their inode */
 struct sbx_snap_match {

@@ -1,6 +1,8 @@
 /* A snapshot's bytes on their way out, in large pieces, with a digest of all of them at the end. */
+#include <stdlib.h>
 #include <string.h>
 
+#include "base/mem.h"
 #include "workspace/snap_impl.h"
 
 static int
@@ -60,4 +62,24 @@ sbx_snap_out_end(struct sbx_snap_out *out, struct sbx_snap_foot *foot, struct sb
 		return -1;
 	crypto_generichash_final(&out->state, foot->digest, sizeof(foot->digest));
 	return out->sink.put(out->sink.arg, foot->digest, sizeof(foot->digest), err);
+}
+
+int
+sbx_snap_put_marker(const struct sbx_snap_sink *sink, const char *name, uint32_t permissions,
+	struct sbx_err *err)
+{
+	const struct sbx_snap_head head = { .magic = SBX_SNAP_MAGIC, .version = SBX_SNAP_VERSION };
+	const struct sbx_snap_entry entry = { .mode = (uint16_t)(S_IFREG | permissions),
+		.name_bytes = (uint8_t)strlen(name),
+		.nlink = 1 };
+	struct sbx_snap_foot foot = { .entries = 1, .inodes = 1 };
+	struct sbx_snap_out *out = sbx_mem_alloc(1, sizeof(*out));
+	int rc = sbx_snap_out_begin(out, sink, &head, err);
+
+	if (rc == 0)
+		rc = sbx_snap_out_entry(out, &entry, name, NULL, err);
+	if (rc == 0)
+		rc = sbx_snap_out_end(out, &foot, err);
+	free(out);
+	return rc;
 }

@@ -137,6 +137,16 @@ check_entries(const struct sbx_snap *snap, struct sbx_err *err)
 }
 
 int
+sbx_snap_borrow(const void *bytes, size_t length, struct sbx_snap *snap, struct sbx_err *err)
+{
+	*snap = (struct sbx_snap){ .bytes = bytes, .length = length, .head = bytes };
+	if (length < sizeof(*snap->head) + sizeof(*snap->foot) || length % 8 != 0)
+		return corrupt(err, "its length cannot be");
+	snap->foot = (const void *)(snap->bytes + length - sizeof(*snap->foot));
+	return check_whole(snap, err) == 0 && check_entries(snap, err) == 0 ? 0 : -1;
+}
+
+int
 sbx_snap_open(int fd, struct sbx_snap *snap, struct sbx_err *err)
 {
 	struct stat st;
@@ -150,25 +160,23 @@ sbx_snap_open(int fd, struct sbx_snap *snap, struct sbx_err *err)
 	if ((uint64_t)st.st_size > SBX_SNAP_BYTES_MAX)
 		return sbx_fail(err, SBX_E_TOO_LARGE, "the snapshot has more than %llu bytes",
 			(unsigned long long)SBX_SNAP_BYTES_MAX);
-	if ((size_t)st.st_size < sizeof(*snap->head) + sizeof(*snap->foot) || st.st_size % 8 != 0)
-		return corrupt(err, "its length cannot be");
+	if (st.st_size == 0)
+		return corrupt(err, "it is empty");
 	bytes = mmap(NULL, (size_t)st.st_size, PROT_READ, MAP_PRIVATE, fd, 0);
 	if (bytes == MAP_FAILED)
 		return sbx_fail_sys(err, SBX_E_IO, "map the snapshot");
-	snap->bytes = bytes;
-	snap->length = (size_t)st.st_size;
-	snap->head = bytes;
-	snap->foot = (const void *)(snap->bytes + snap->length - sizeof(*snap->foot));
-	if (check_whole(snap, err) == 0 && check_entries(snap, err) == 0)
-		return 0;
-	sbx_snap_close(snap);
-	return -1;
+	if (sbx_snap_borrow(bytes, (size_t)st.st_size, snap, err) != 0) {
+		munmap(bytes, (size_t)st.st_size);
+		return -1;
+	}
+	snap->mapped = 1;
+	return 0;
 }
 
 void
 sbx_snap_close(struct sbx_snap *snap)
 {
-	if (snap->bytes != NULL)
+	if (snap->mapped)
 		munmap((void *)(uintptr_t)snap->bytes, snap->length);
 	*snap = (struct sbx_snap){ 0 };
 }

@@ -13,6 +13,8 @@
 
 #define SBX_FILES_PATH_MAX 65536 /* bytes with the NUL: trees may be deeper than PATH_MAX */
 #define SBX_FILES_PAGE_MAX ((uint64_t)96 * 1024)
+#define SBX_FILES_MARKER ".agent-initialized" /* in a fresh workspace: an empty file */
+#define SBX_FILES_MARKER_MODE 0600
 #define SBX_FILES_NAME_SIZE 256 /* a component with its NUL */
 
 enum sbx_files_op {
@@ -23,6 +25,8 @@ enum sbx_files_op {
 	SBX_FILES_READ, /* the bytes of a regular file, from offset, at most limit */
 	SBX_FILES_EXPORT, /* a directory and all below it as workspace/pack.h has it, at most limit bytes
 			   * of files: TOO_LARGE */
+	SBX_FILES_SNAPSHOT, /* of the whole workspace, as snap.h has it; an earlier one comes in as WRITE's
+			     * bytes do, or nothing */
 	/* those that change something */
 	SBX_FILES_WRITE, /* a regular file out of what comes in: whole, or not at all */
 	SBX_FILES_MKDIR,
@@ -40,6 +44,7 @@ enum sbx_files_flag {
 	SBX_FILES_NEW = 4, /* WRITE, RENAME: EXISTS instead of replacing */
 	SBX_FILES_PAGED =
 		16, /* LIST: an answer of more than SBX_FILES_PAGE_MAX bytes is TOO_LARGE, too */
+	SBX_FILES_QUIET = 32, /* SNAPSHOT: nobody writes meanwhile */
 	SBX_FILES_APPEND = 8, /* WRITE: after what is there; not whole or nothing */
 };
 

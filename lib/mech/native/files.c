@@ -136,6 +136,18 @@ sbx_native_files(struct sbx_session *session, const struct sbx_mech_files *files
 	return 0;
 }
 
+/* A plain user cannot read all that is a subordinate uid's. */
+int
+sbx_native_workspace(struct sbx_session *session, struct sbx_err *err)
+{
+	int fd;
+
+	if (geteuid() != 0 && session->owner != geteuid())
+		return sbx_fail(err, SBX_E_UNAVAILABLE, "the workspace is a subordinate uid's");
+	fd = openat(session->dir_fd, "workspace", O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	return fd < 0 ? sbx_fail_sys(err, SBX_E_IO, "open the workspace") : fd;
+}
+
 int
 sbx_native_files_event(struct sbx_session *session, int fd, struct sbx_mech_event *event)
 {

@@ -63,7 +63,7 @@ give(void *arg, struct sbx_err *err)
 	const struct gift *gift = arg;
 
 	if (fchownat(gift->dir_fd, "workspace", gift->uid, gift->gid, AT_SYMLINK_NOFOLLOW) == 0 &&
-		(fchownat(gift->dir_fd, "workspace/.agent-initialized", gift->uid, gift->gid,
+		(fchownat(gift->dir_fd, "workspace/" SBX_FILES_MARKER, gift->uid, gift->gid,
 			 AT_SYMLINK_NOFOLLOW) == 0 ||
 			errno == ENOENT))
 		return 0;

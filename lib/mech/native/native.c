@@ -203,6 +203,7 @@ const struct sbx_mech sbx_mech_native = {
 	.fd = sbx_native_fd,
 	.start = sbx_native_start,
 	.files = sbx_native_files,
+	.workspace = sbx_native_workspace,
 	.next = sbx_native_next,
 	.pty = sbx_native_pty,
 	.signal = sbx_native_signal,

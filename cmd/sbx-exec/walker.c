@@ -1,0 +1,93 @@
+/*
+ * The snapshot where only the mechanism sees the workspace: an operation like any other on it, into
+ * which the earlier snapshot goes and out of which the new one comes. Where we see the tree
+ * ourselves nothing of this runs.
+ */
+#include <fcntl.h>
+#include <stdlib.h>
+
+#include "base/mem.h"
+#include "base/scoped.h"
+#include "exec.h"
+#include "run.h"
+#include "walker.h"
+
+#define LIMIT_MS ((uint64_t)10 * 60 * 1000)
+
+struct exec_walker {
+	struct exec_run run;
+	struct exec_plan plan;
+	struct exec_wish wish;
+	struct sbx_mech_files files;
+	struct sbx_snap_sink sink;
+	struct sbx_err failure; /* of the sink */
+	void (*over)(struct exec_hold *hold, struct sbx_err *err);
+};
+
+static void
+on_bytes(void *arg, const char *bytes, size_t length)
+{
+	struct exec_walker *walker = arg;
+
+	if (walker->failure.code == SBX_OK)
+		(void)walker->sink.put(walker->sink.arg, bytes, length, &walker->failure);
+}
+
+static void
+on_over(void *arg)
+{
+	struct exec_walker *walker = arg;
+	struct exec_hold *hold = walker->run.hold;
+	struct sbx_err err = walker->run.failure;
+
+	if (err.code == SBX_OK)
+		err = walker->failure;
+	if (err.code == SBX_OK)
+		(void)!exec_files_check(&walker->files.want, &walker->run.outcome, &err);
+	walker->over(hold, &err);
+}
+
+struct exec_walker *
+exec_walker_start(struct exec_hold *hold, int before_fd, int quiet,
+	const struct sbx_snap_sink *sink, void (*over)(struct exec_hold *hold, struct sbx_err *err),
+	struct sbx_err *err)
+{
+	struct exec_walker *walker = sbx_mem_alloc(1, sizeof(*walker));
+	SBX_AUTO_FD before = before_fd;
+
+	walker->sink = *sink;
+	walker->over = over;
+	walker->plan = (struct exec_plan){
+		.limit_ms = LIMIT_MS, .overrun = SBX_REASON_TIMEOUT, .output_bytes = 1
+	};
+	walker->files = (struct sbx_mech_files){ .want = { .op = SBX_FILES_SNAPSHOT,
+							 .flags = quiet ? SBX_FILES_QUIET : 0u,
+							 .path = "",
+							 .to = "",
+							 .uid = -1,
+							 .gid = -1 },
+		.in_fd = -1,
+		.out_fd = -1 };
+	walker->wish = (struct exec_wish){ .files = &walker->files };
+	exec_run_init(&walker->run);
+	exec_feed_open_queue(&walker->run.feed, 1);
+	if (before < 0)
+		exec_feed_end(&walker->run.feed);
+	walker->run.feed.source.fd = sbx_take_fd(&before);
+	walker->run.streams[0].tap = on_bytes;
+	walker->run.streams[0].tap_arg = walker;
+	if (exec_run_open(&walker->run, &walker->plan, 0, err) == 0 &&
+		exec_run_start(&walker->run, hold, &walker->wish, on_over, walker, err) == 0)
+		return walker;
+	exec_walker_free(walker);
+	return NULL;
+}
+
+void
+exec_walker_free(struct exec_walker *walker)
+{
+	if (walker == NULL)
+		return;
+	exec_run_close(&walker->run);
+	free(walker);
+}
