@@ -45,6 +45,10 @@ test_shape(void)
 		.cpu_ms = 4,
 		.peak_memory_bytes = 6,
 		.usage_exact = 1,
+		.has_workspace = 1,
+		.workspace_bytes = 7,
+		.workspace_inodes = 8,
+		.changes = "{\"shared\":true}",
 		.enforced = enforced,
 		.start_us = 1,
 		.run_us = 2,
@@ -57,7 +61,9 @@ test_shape(void)
 		"\"reason\":\"exited\",\"exit_code\":3,\"signal\":null,\"oom\":false,\"limit\":null,"
 		"\"stdout\":{\"bytes\":3,\"kept\":3,\"truncated\":false,\"text\":\"hi\\n\"},"
 		"\"stderr\":{\"bytes\":0,\"kept\":0,\"truncated\":false,\"text\":\"\"},"
-		"\"usage\":{\"wall_ms\":5,\"cpu_ms\":4,\"peak_memory_bytes\":6,\"exact\":true},"
+		"\"changes\":{\"shared\":true},"
+		"\"usage\":{\"wall_ms\":5,\"cpu_ms\":4,\"peak_memory_bytes\":6,"
+		"\"workspace_bytes\":7,\"workspace_inodes\":8,\"exact\":true},"
 		"\"pipes_held\":false,\"killed\":0,\"restarted\":false,"
 		"\"enforced\":[\"userns\",\"seccomp:strict\"],"
 		"\"timing_us\":{\"start\":1,\"run\":2,\"total\":3}}\n",
