@@ -23,7 +23,7 @@ struct level {
 
 struct sbx_snap_take {
 	struct sbx_tree tree;
-	struct sbx_snap_out out;
+	struct sbx_snap_out *out; /* large: not zeroed with the rest */
 	struct sbx_snap_stamps stamps;
 	struct sbx_snap_foot foot;
 	struct sbx_linked linked;
@@ -44,7 +44,7 @@ static int
 put_entry(struct sbx_snap_take *take, const unsigned char *digest, struct sbx_err *err)
 {
 	take->foot.entries++;
-	return sbx_snap_out_entry(&take->out, &take->entry, take->tree.name, digest, err);
+	return sbx_snap_out_entry(take->out, &take->entry, take->tree.name, digest, err);
 }
 
 static const struct sbx_snap_entry *
@@ -145,7 +145,7 @@ take_entry(struct sbx_snap_take *take, struct sbx_err *err)
 {
 	size_t name_bytes = strlen(take->tree.name);
 	uint32_t parent = take->levels[take->tree.depth - 1].before;
-	uint32_t place = (uint32_t)(take->out.length / 8);
+	uint32_t place = (uint32_t)(take->out->length / 8);
 	const struct sbx_snap_entry *before;
 
 	describe(take, name_bytes);
@@ -229,6 +229,7 @@ sbx_snap_begin(int dir, const struct sbx_snap *before, int quiet, const struct s
 	struct sbx_snap_take *take = sbx_mem_alloc(1, sizeof(*take));
 	int opened = openat(dir, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 
+	take->out = sbx_mem_grow(NULL, 1, sizeof(*take->out));
 	take->holes_left = SBX_SNAP_HOLES_MAX;
 	take->room = 16;
 	take->levels = sbx_mem_alloc(take->room, sizeof(*take->levels));
@@ -242,7 +243,7 @@ sbx_snap_begin(int dir, const struct sbx_snap *before, int quiet, const struct s
 	}
 	head.dev = take->tree.dev;
 	if (sbx_snap_stamps_begin(&take->stamps, &head, dir, quiet, err) != 0 ||
-		sbx_snap_out_begin(&take->out, sink, &head, err) != 0) {
+		sbx_snap_out_begin(take->out, sink, &head, err) != 0) {
 		sbx_snap_end(take);
 		return NULL;
 	}
@@ -266,7 +267,7 @@ sbx_snap_step(struct sbx_snap_take *take, int64_t budget_us, struct sbx_err *err
 		}
 		switch (sbx_tree_next(&take->tree)) {
 		case 0:
-			return sbx_snap_out_end(&take->out, &take->foot, err);
+			return sbx_snap_out_end(take->out, &take->foot, err);
 		case 1:
 			rc = look(take, err);
 			break;
@@ -293,5 +294,6 @@ sbx_snap_end(struct sbx_snap_take *take)
 	sbx_linked_done(&take->linked);
 	sbx_tree_done(&take->tree);
 	free(take->levels);
+	free(take->out);
 	free(take);
 }

@@ -103,7 +103,7 @@ read_on(struct sbx_tree *tree)
 
 	if (level->names == NULL)
 		level->names = tree->spare != NULL ? sbx_take_ptr(tree->spare) :
-						     sbx_mem_alloc(1, NAMES_BYTES);
+						     sbx_mem_grow(NULL, 1, NAMES_BYTES);
 	n = getdents64(level->fd, (void *)level->names, NAMES_BYTES);
 	level->at = 0;
 	level->filled = n > 0 ? (size_t)n : 0;

@@ -54,6 +54,9 @@ sbx_native_background(struct sbx_session *session,
 	struct sbx_cgroup_background figures;
 
 	_Static_assert(SBX_CGROUP_BACKGROUND_MAX == SBX_MECH_BACKGROUND_MAX, "one list");
+	/* Where nobody ever asked for one there is nothing to look for. */
+	if (session->awake_fd < 0 && faccessat(session->dir_fd, FILE_NAME, F_OK, 0) != 0)
+		return 0;
 	found = session->has_groups ? sbx_cgroup_background_list(&session->groups, numbers) : 0;
 	if (found < 0)
 		return sbx_fail_sys(err, SBX_E_IO, "list what runs in the background");
