@@ -62,6 +62,11 @@ keep(struct exec_hold *hold, struct exec_told *told, struct sbx_err *err)
 	told->measured = 1;
 	told->bytes = is->foot->bytes;
 	told->inodes = is->foot->inodes;
+	/* The last look: what was written since the one before it, or by a quick command. */
+	if (changes->run->outcome.quota == NULL)
+		changes->run->outcome.quota = exec_watch_judge(hold,
+			&(struct sbx_files_measured){
+				.bytes = told->bytes, .inodes = told->inodes });
 	if (before == NULL)
 		exec_told_unknown(told, changes->unknown);
 	else
@@ -159,9 +164,10 @@ begin(struct exec_hold *hold, struct sbx_err *err)
 		if (changes->take != NULL)
 			return 0;
 	} else {
-		changes->walker = exec_walker_start(hold,
-			before != NULL ? sbx_snapshot_open(&target->env) : -1, quiet, &sink,
-			conclude, err);
+		changes->walker = exec_walker_start(hold, SBX_FILES_SNAPSHOT,
+			quiet ? SBX_FILES_QUIET : 0u,
+			before != NULL ? sbx_snapshot_open(&target->env) : -1, &sink, conclude,
+			err);
 		if (changes->walker != NULL)
 			return 0;
 	}
@@ -186,7 +192,8 @@ exec_changes_enter(struct exec_run *run, struct sbx_err *err)
 	if (open_all(hold, err) != 0 ||
 		(changes->running == 0 && sbx_snapshot_lock_shared(changes->lock_fd, err) != 0))
 		return -1;
-	changes->running++;
+	if (changes->running++ == 0)
+		exec_watch_start(hold);
 	run->changes.counted = 1;
 	return 0;
 }
@@ -205,8 +212,10 @@ exec_changes_leave(struct exec_run *run)
 	if (!run->changes.counted)
 		return;
 	run->changes.counted = 0;
-	if (--changes->running == 0)
-		sbx_snapshot_unlock(changes->lock_fd);
+	if (--changes->running > 0)
+		return;
+	exec_watch_stop(hold);
+	sbx_snapshot_unlock(changes->lock_fd);
 }
 
 void
@@ -221,7 +230,9 @@ exec_changes_tell(struct exec_run *run, void (*told)(struct exec_run *run))
 		return;
 	}
 	run->changes.counted = 0;
-	if (--changes->running > 0 || !sbx_snapshot_lock_alone(changes->lock_fd)) {
+	if (--changes->running == 0)
+		exec_watch_stop(hold);
+	if (changes->running > 0 || !sbx_snapshot_lock_alone(changes->lock_fd)) {
 		exec_told_shared(&run->changes);
 		told(run);
 		return;
@@ -240,6 +251,7 @@ exec_changes_close(struct exec_hold *hold)
 	struct exec_changes *changes = &hold->changes;
 
 	changes->run = NULL;
+	exec_watch_stop(hold);
 	if (changes->lock_fd >= 0)
 		end(hold);
 	sbx_scoped_close(&changes->lock_fd);

@@ -36,6 +36,25 @@ struct exec_changes { /* of the hold */
 	struct sbx_loop_timer *timer;
 	struct exec_walker *walker; /* where the mechanism takes it; else NULL */
 };
+
+/* ---- watch.c: how much the workspace takes up, while commands run */
+struct exec_watch { /* of the hold */
+	struct sbx_files_measured most; /* more than this is a violation */
+	struct sbx_files_measured last;
+	int64_t pause_us; /* between two looks */
+	int64_t began_us; /* the present one */
+	struct sbx_measure *measure; /* where we look ourselves */
+	struct exec_walker *walker; /* where the mechanism does */
+	struct sbx_buf answer;
+	struct sbx_loop_timer *timer;
+};
+/* Commands run from here to stop(): one that makes it too much is ended, and with it all. */
+void exec_watch_start(struct exec_hold *hold);
+void exec_watch_stop(struct exec_hold *hold); /* idempotent */
+/* The limit that what was measured is over, by name, or NULL. */
+const char *exec_watch_judge(const struct exec_hold *hold,
+	const struct sbx_files_measured *measured);
+
 struct exec_told { /* of a run */
 	int counted; /* among those that run */
 	struct sbx_buf json; /* an object for the result; empty: nobody looks */
@@ -60,6 +79,7 @@ struct exec_hold {
 	int lost;
 	struct exec_run *runs; /* asked for and not over */
 	struct exec_changes changes;
+	struct exec_watch watch;
 	sigset_t held;
 	int holding;
 	/* On SIGWINCH, SIGTSTP and SIGCONT, which are held for it as all that would end us are; or NULL. */
@@ -85,6 +105,7 @@ struct exec_outcome {
 	enum sbx_reason forced; /* why we killed it; SBX_REASON_EXITED: we did not */
 	int kill_restarted; /* our kill took the whole environment */
 	int oom;
+	const char *quota; /* the limit of the workspace that it broke; NULL: none */
 	int pipes_held;
 	int64_t asked_us, started_us, ended_us; /* monotonic; 0: never */
 	int has_usage;

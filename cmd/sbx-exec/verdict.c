@@ -80,8 +80,11 @@ judge_end(const struct exec_outcome *outcome, struct verdict *verdict)
 		result->signal = WTERMSIG(outcome->status);
 	else
 		result->exit_code = WEXITSTATUS(outcome->status);
+	/* One that ended by itself before anybody looked has broken its limit all the same. */
 	if (outcome->forced != SBX_REASON_EXITED)
 		result->reason = outcome->forced;
+	else if (outcome->quota != NULL)
+		result->reason = SBX_REASON_QUOTA;
 	else if (result->signal == SIGKILL && result->oom)
 		result->reason = SBX_REASON_MEMORY;
 	else
@@ -94,7 +97,12 @@ judge_limit(const struct exec_target *target, const struct exec_run *run, struct
 	const struct sbx_limits *limits = &target->record.limits;
 	const struct exec_outcome *outcome = &run->outcome;
 
-	if (result->reason == SBX_REASON_TIMEOUT) {
+	if (result->reason == SBX_REASON_QUOTA) {
+		result->limit = outcome->quota;
+		result->limit_value = strcmp(outcome->quota, "workspace_bytes") == 0 ?
+			limits->workspace_bytes :
+			limits->workspace_inodes;
+	} else if (result->reason == SBX_REASON_TIMEOUT) {
 		result->limit = "wall_time";
 		result->limit_value = run->plan->limit_ms;
 	} else if (result->oom) {
@@ -141,6 +149,8 @@ tell_limits(const struct exec_options *options, const struct sbx_result *result)
 		{ "wall_time", "--timeout, up to limits.wall_time of the spec" },
 		{ "memory", "limits.memory of the spec" },
 		{ "pids", "limits.pids of the spec" },
+		{ "workspace_bytes", "limits.workspace_bytes of the spec" },
+		{ "workspace_inodes", "limits.workspace_inodes of the spec" },
 	};
 
 	for (size_t i = 0; result->limit != NULL && i < sizeof(texts) / sizeof(texts[0]); i++)

@@ -1,7 +1,6 @@
 /*
- * The snapshot where only the mechanism sees the workspace: an operation like any other on it, into
- * which the earlier snapshot goes and out of which the new one comes. Where we see the tree
- * ourselves nothing of this runs.
+ * Looking at the workspace where only the mechanism sees it: an operation like any other on it, whose
+ * answer goes to a sink instead of a caller. Where we see the tree ourselves nothing of this runs.
  */
 #include <fcntl.h>
 #include <stdlib.h>
@@ -48,7 +47,7 @@ on_over(void *arg)
 }
 
 struct exec_walker *
-exec_walker_start(struct exec_hold *hold, int before_fd, int quiet,
+exec_walker_start(struct exec_hold *hold, enum sbx_files_op op, uint32_t flags, int before_fd,
 	const struct sbx_snap_sink *sink, void (*over)(struct exec_hold *hold, struct sbx_err *err),
 	struct sbx_err *err)
 {
@@ -60,18 +59,16 @@ exec_walker_start(struct exec_hold *hold, int before_fd, int quiet,
 	walker->plan = (struct exec_plan){
 		.limit_ms = LIMIT_MS, .overrun = SBX_REASON_TIMEOUT, .output_bytes = 1
 	};
-	walker->files = (struct sbx_mech_files){ .want = { .op = SBX_FILES_SNAPSHOT,
-							 .flags = quiet ? SBX_FILES_QUIET : 0u,
-							 .path = "",
-							 .to = "",
-							 .uid = -1,
-							 .gid = -1 },
+	walker->files = (struct sbx_mech_files){
+		.want = { .op = op, .flags = flags, .path = "", .to = "", .uid = -1, .gid = -1 },
 		.in_fd = -1,
-		.out_fd = -1 };
+		.out_fd = -1
+	};
 	walker->wish = (struct exec_wish){ .files = &walker->files };
 	exec_run_init(&walker->run);
-	exec_feed_open_queue(&walker->run.feed, 1);
-	if (before < 0)
+	if (op == SBX_FILES_SNAPSHOT)
+		exec_feed_open_queue(&walker->run.feed, 1);
+	if (op == SBX_FILES_SNAPSHOT && before < 0)
 		exec_feed_end(&walker->run.feed);
 	walker->run.feed.source.fd = sbx_take_fd(&before);
 	walker->run.streams[0].tap = on_bytes;

@@ -251,10 +251,14 @@ sbx_result_status(const struct sbx_result *result)
 	case SBX_REASON_RESTARTED:
 	case SBX_REASON_LOST:
 		return 125;
+	case SBX_REASON_QUOTA:
+		/* It may have ended by itself, and well, before it was looked at. */
+		if (result->signal == 0 && result->exit_code <= 0)
+			return 125;
+		break;
 	case SBX_REASON_EXITED:
 	case SBX_REASON_SIGNAL:
 	case SBX_REASON_MEMORY:
-	case SBX_REASON_QUOTA:
 	case SBX_REASON_CANCELLED:
 	case SBX_REASON_EXPIRED:
 	case SBX_REASON_COUNT:

@@ -37,6 +37,20 @@ sbx_snapshot_read(const struct sbx_env *env, struct sbx_snap *snap, struct sbx_e
 	return sbx_snap_open(fd, snap, err) == 0 ? 0 : sbx_fail_wrap(err, "%s", env->id);
 }
 
+void
+sbx_snapshot_usage(const struct sbx_env *env, uint64_t *bytes, uint64_t *inodes)
+{
+	SBX_AUTO_FD fd = sbx_snapshot_open(env);
+	struct sbx_snap_foot foot;
+
+	if (fd < 0 || lseek(fd, -(off_t)sizeof(foot), SEEK_END) < 0 ||
+		read(fd, &foot, sizeof(foot)) != (ssize_t)sizeof(foot) ||
+		foot.mark != SBX_SNAP_FOOT)
+		return;
+	*bytes = foot.bytes;
+	*inodes = foot.inodes;
+}
+
 static int
 to_file(struct sbx_snapshot_write *write, struct sbx_err *err)
 {

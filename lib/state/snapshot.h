@@ -21,6 +21,9 @@ int sbx_snapshot_read(const struct sbx_env *env, struct sbx_snap *snap, struct s
 
 int sbx_snapshot_open(const struct sbx_env *env); /* its file, for reading; -1 with errno */
 
+/* What its foot says, unproved; left as they are if there is none. */
+void sbx_snapshot_usage(const struct sbx_env *env, uint64_t *bytes, uint64_t *inodes);
+
 /* One that is being written: the sink of a sbx_snap_take. Small ones stay in memory until keep(). */
 struct sbx_snapshot_write {
 	const struct sbx_env *env;

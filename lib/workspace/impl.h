@@ -22,7 +22,9 @@ void sbx_workspace_describe(const struct stat *st, size_t name_bytes,
 	struct sbx_files_entry *entry);
 enum sbx_files_failure sbx_workspace_send(int out, const void *bytes, size_t length);
 
-/* list.c: takes fd. */
+/* measure.c, list.c: take fd. */
+enum sbx_files_failure sbx_workspace_measure(int fd, int out);
+
 enum sbx_files_failure sbx_workspace_list(int fd, const struct sbx_files_want *want, int out);
 
 /* write.c; `came` (may be NULL) is how many bytes the file was sent. */

@@ -70,16 +70,6 @@ read_out(int fd, uint64_t offset, uint64_t limit, int out)
 }
 
 static enum sbx_files_failure
-measure(int fd, int out)
-{
-	struct sbx_files_measured measured = { 0 };
-	enum sbx_files_failure failure = sbx_workspace_measure(fd, &measured);
-
-	return failure != SBX_FILES_OK ? failure :
-					 sbx_workspace_send(out, &measured, sizeof(measured));
-}
-
-static enum sbx_files_failure
 look(int workspace_fd, const struct sbx_files_want *want, int out)
 {
 	char name[SBX_FILES_NAME_SIZE];
@@ -103,7 +93,7 @@ look(int workspace_fd, const struct sbx_files_want *want, int out)
 	if (fd < 0)
 		return SBX_FILES_IS_A_DIRECTORY;
 	if (want->op == SBX_FILES_MEASURE)
-		return measure(fd, out);
+		return sbx_workspace_measure(fd, out);
 	if (want->op == SBX_FILES_LIST)
 		return sbx_workspace_list(fd, want, out);
 	if (want->op == SBX_FILES_EXPORT)

@@ -127,7 +127,5 @@ enum sbx_files_failure sbx_workspace_walk(int workspace_fd, const char *path, ui
 struct stat;
 enum sbx_files_failure sbx_workspace_open(int dir, const char *name, int directory, uint64_t dev,
 	int *fd, struct stat *st);
-/* measure.c: takes fd. */
-enum sbx_files_failure sbx_workspace_measure(int fd, struct sbx_files_measured *measured);
 
 #endif
