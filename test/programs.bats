@@ -147,7 +147,7 @@ static_program()
 		touch -d '2001-02-03 04:05:06 UTC' old; [ "$(stat -c %Y old)" = 981173106 ]
 		install -m 755 a/b/c tool; chmod u-x tool; [ ! -x tool ]
 		dd if=/dev/zero of=zeros bs=1M count=8 conv=fsync status=none; truncate -s 4M zeros
-		fallocate -l 1M solid; mkfifo fifo; mktemp -d >/dev/null
+		fallocate --posix -l 1M solid; mkfifo fifo; mktemp -d >/dev/null
 		timeout 0.05 sleep 9 || [ $? = 124 ]
 		df . >/dev/null; du -s . >/dev/null; sync old; flock old true
 		find . -type f -print0 | xargs -0 -n 1 -P 4 wc -c | awk '{ sum += $1 } END { print sum > "total" }'

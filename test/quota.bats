@@ -107,6 +107,13 @@ is()
 	is '.reason == "exited" and .exit_code == 0 and .usage.workspace_inodes == 202'
 }
 
+@test "quota: blocks are taken by writing, and not reserved by the gigabyte" {
+	limited 16MiB 1000
+	act ': >big; : >kept; fallocate -l 8G big; fallocate -n -l 8G kept; ls; fallocate --posix -l 1M written && stat -c "%s %b" written'
+	is '.reason == "exited" and .exit_code == 0 and (.stdout.text | test("^big\nkept\n1048576 20[4-9][0-9]\n$"))'
+	is '.usage.workspace_bytes < 2000000'
+}
+
 @test "quota: the reserved directory counts" {
 	limited 4MiB 1000
 	act 'mkdir .sbx; for i in 1 2 3; do head -c 2M /dev/zero >.sbx/f$i; done; sleep 30'

@@ -268,6 +268,7 @@ init_contain(struct init *init, char **options)
 		.magic = SBX_INIT_MAGIC,
 		.version = SBX_INIT_VERSION,
 		.seccomp = debug ? SBX_SECCOMP_DEBUG : SBX_SECCOMP_STRICT,
+		.counted = 1,
 		.listen_fd = -1,
 		.ready_fd = -1,
 		.landlock_fd = -1,

@@ -99,7 +99,7 @@ confine(struct init *init)
 		fail(init, SBX_STAGE_SETSID);
 	if (init->plan.landlock_fd >= 0 && sbx_landlock_enter(init->plan.landlock_fd) != 0)
 		fail(init, SBX_STAGE_LANDLOCK);
-	if (sbx_seccomp_command() != 0)
+	if (sbx_seccomp_command(init->plan.counted) != 0)
 		fail(init, SBX_STAGE_SECCOMP);
 }
 

@@ -43,8 +43,10 @@ sbx_seccomp_base(enum sbx_seccomp_profile profile)
 }
 
 int
-sbx_seccomp_command(void)
+sbx_seccomp_command(int counted)
 {
+	if (counted)
+		return install(sbx_seccomp_counted_code, COUNT(sbx_seccomp_counted_code));
 	return install(sbx_seccomp_command_code, COUNT(sbx_seccomp_command_code));
 }
 

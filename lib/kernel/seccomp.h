@@ -17,7 +17,8 @@ enum sbx_seccomp_profile {
 
 /* Both need no_new_privs (or CAP_SYS_ADMIN) and answer 0, or -1 with errno. Async-signal-safe. */
 int sbx_seccomp_base(enum sbx_seccomp_profile profile) __attribute__((warn_unused_result));
-int sbx_seccomp_command(void) __attribute__((warn_unused_result));
+/* counted: nothing but a count bounds the workspace, so that fallocate(2) is EOPNOTSUPP. */
+int sbx_seccomp_command(int counted) __attribute__((warn_unused_result));
 
 /* 1 if the kernel has seccomp filters (asked, not installed). */
 int sbx_seccomp_available(void);

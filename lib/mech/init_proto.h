@@ -99,6 +99,7 @@ struct sbx_init_plan {
 	int32_t ready_fd; /* written one struct sbx_init_report, then closed */
 	int32_t landlock_fd; /* ruleset for commands, or -1 */
 	int32_t keep_fd; /* a byte: live on without the maker; end of file before it: end */
+	int32_t counted; /* nothing but a count bounds the workspace */
 	int32_t hold_fd; /* kept open and never used: its lock lives as long as pid 1; or -1 */
 	char workspace[64]; /* where commands start */
 	char probe_write[64]; /* self-test: a path that must not be writable */

@@ -35,7 +35,7 @@ static int
 confine(enum sbx_seccomp_profile profile)
 {
 	return prctl(PR_SET_NO_NEW_PRIVS, 1UL, 0UL, 0UL, 0UL) == 0 &&
-		sbx_seccomp_base(profile) == 0 && sbx_seccomp_command() == 0;
+		sbx_seccomp_base(profile) == 0 && sbx_seccomp_command(0) == 0;
 }
 
 static int

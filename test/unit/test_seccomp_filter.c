@@ -46,6 +46,9 @@ static const struct filter filters[] = {
 static const struct filter command_filter = { "command", sbx_seccomp_command_code,
 	sizeof(sbx_seccomp_command_code) / sizeof(struct sock_filter), 0 };
 
+static const struct filter counted_filter = { "counted", sbx_seccomp_counted_code,
+	sizeof(sbx_seccomp_counted_code) / sizeof(struct sock_filter), 0 };
+
 static int steps, looked_at_arguments, steps_most;
 
 static uint32_t
@@ -260,5 +263,11 @@ main(void)
 	is_int(command_filter.count, 4, "command: a few instructions");
 	ok(ask(&command_filter, __NR_clone3) == ERRNO(ENOSYS), "command: no clone3");
 	ok(ask(&command_filter, __NR_clone) == ALLOWED, "command: the rest is for the base filter");
+	ok(ask(&command_filter, __NR_fallocate) == ALLOWED, "command: a kernel's limit bounds it");
+	is_int(counted_filter.count, 6, "counted: a few instructions");
+	ok(ask(&counted_filter, __NR_clone3) == ERRNO(ENOSYS), "counted: no clone3");
+	ok(ask(&counted_filter, __NR_fallocate) == ERRNO(EOPNOTSUPP),
+		"counted: no blocks but by writing");
+	ok(ask(&counted_filter, __NR_write) == ALLOWED, "counted: the rest is for the base filter");
 	return done();
 }

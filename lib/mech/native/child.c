@@ -214,6 +214,7 @@ hand_over(const struct sbx_native_plan *plan, int ruleset_fd, struct sbx_err *er
 		.magic = SBX_INIT_MAGIC,
 		.version = SBX_INIT_VERSION,
 		.seccomp = (uint16_t)plan->seccomp,
+		.counted = 1,
 		.workspace = SBX_NATIVE_WORKSPACE,
 		.probe_write = "/etc/.sbx-probe",
 	};

@@ -145,7 +145,7 @@ static int
 try_seccomp(struct sbx_err *err)
 {
 	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0 ||
-		sbx_seccomp_base(SBX_SECCOMP_STRICT) != 0 || sbx_seccomp_command() != 0) {
+		sbx_seccomp_base(SBX_SECCOMP_STRICT) != 0 || sbx_seccomp_command(1) != 0) {
 		sbx_fail_sys(err, SBX_E_UNAVAILABLE, "install the filters");
 		return sbx_fail_hint(err, SBX_NATIVE_SECCOMP_HINT);
 	}
