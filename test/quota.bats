@@ -119,3 +119,29 @@ is()
 	act 'mkdir .sbx; for i in 1 2 3; do head -c 2M /dev/zero >.sbx/f$i; done; sleep 30'
 	is '.reason == "quota" and .changes.created == 0'
 }
+
+@test "quota: a file without a name counts as long as somebody has it open or mapped" {
+	on_engine && skip 'by design: what a process inside holds is not to be seen from outside'
+	limited 16MiB 1000
+	act 'for f in 3 4 5 6; do eval "exec $f<>f$f"; rm f$f; head -c 6M /dev/zero >&$f; done; sleep 9'
+	is '.reason == "quota" and .limit == "workspace_bytes" and .usage.workspace_bytes == 0'
+	act 'for f in 1 2; do head -c 6M /dev/zero >f$f; done; rm f*; sleep 2'
+	is '.reason == "exited"'
+	have_python || skip 'no python3 inside'
+	act 'python3 -c "
+import mmap, os, time
+maps = []
+for i in range(4):
+	fd = os.open(str(i), os.O_RDWR | os.O_CREAT)
+	os.write(fd, bytes(6 << 20))
+	maps.append(mmap.mmap(fd, 6 << 20))
+	os.close(fd)
+	os.unlink(str(i))
+time.sleep(9)"'
+	is '.reason == "quota" and .limit == "workspace_bytes" and .usage.workspace_bytes == 0'
+}
+
+have_python()
+{
+	sbx-exec --exit-code "$ENV_ID" -- sh -c 'command -v python3' </dev/null >/dev/null
+}

@@ -5,6 +5,7 @@
  * all. What was over a limit before a command began may not grow. Never changes the tree.
  */
 #include <string.h>
+#include <sys/stat.h>
 
 #include "base/clock.h"
 #include "base/log.h"
@@ -92,6 +93,19 @@ conclude(struct exec_hold *hold, const struct sbx_files_measured *measured)
 		rest(hold);
 }
 
+/* Beside what has a name: what has none any more, where that can be seen. */
+static struct sbx_files_measured
+total(struct exec_hold *hold)
+{
+	const struct sbx_mech *mech = hold->target->mech;
+	struct sbx_files_measured measured = *sbx_measure_total(hold->watch.measure);
+	struct stat st;
+
+	if (mech->held != NULL && fstat(hold->changes.dir, &st) == 0)
+		measured.bytes += mech->held(hold->session, st.st_dev);
+	return measured;
+}
+
 /* A directory that is moved while we are in it is no reason to stop looking. */
 static void
 on_slice(void *arg)
@@ -102,11 +116,15 @@ on_slice(void *arg)
 	int more = sbx_measure_step(watch->measure, SLICE_US, &err);
 
 	watch->timer = NULL;
-	if (more == 0)
-		conclude(hold, sbx_measure_total(watch->measure));
-	else if (judge(hold, sbx_measure_total(watch->measure)))
+	if (more == 0) {
+		const struct sbx_files_measured measured = total(hold);
+
+		conclude(hold, &measured);
 		return;
-	else if (more > 0)
+	}
+	if (judge(hold, sbx_measure_total(watch->measure)))
+		return;
+	if (more > 0)
 		pause_for(hold, 0);
 	else
 		rest(hold);

@@ -182,6 +182,11 @@ struct sbx_mech {
 	 * closes it. NULL, or SBX_E_UNAVAILABLE: it is not, and files() has to do.
 	 */
 	int (*workspace)(struct sbx_session *session, struct sbx_err *err);
+	/*
+	 * Bytes on device `dev`, the workspace's, of files without a name that processes of the
+	 * environment hold: as far as that can be seen. NULL: it cannot.
+	 */
+	uint64_t (*held)(struct sbx_session *session, uint64_t dev);
 	/* The next event: 1, or 0 when there is none now. Never blocks. Losing the environment is
 	 * the event LOST, not an error. */
 	int (*next)(struct sbx_session *session, struct sbx_mech_event *event);

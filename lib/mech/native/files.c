@@ -17,11 +17,13 @@
 #include "base/mem.h"
 #include "base/scoped.h"
 #include "kernel/ns.h"
+#include "mech/native/processes.h"
 #include "mech/native/session.h"
 
 #define WORKSPACE_FD 3
 #define IN_FD 4
 #define OUT_FD 5
+#define HOLDERS_MAX 8192
 
 /* First out of the way of each other, then to their places. */
 static int
@@ -146,6 +148,15 @@ sbx_native_workspace(struct sbx_session *session, struct sbx_err *err)
 		return sbx_fail(err, SBX_E_UNAVAILABLE, "the workspace is a subordinate uid's");
 	fd = openat(session->dir_fd, "workspace", O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 	return fd < 0 ? sbx_fail_sys(err, SBX_E_IO, "open the workspace") : fd;
+}
+
+uint64_t
+sbx_native_session_held(struct sbx_session *session, uint64_t dev)
+{
+	int pids[HOLDERS_MAX];
+
+	return sbx_native_held(pids, sbx_native_processes(session->init_pid, pids, HOLDERS_MAX),
+		dev);
 }
 
 int

@@ -5,7 +5,6 @@
  */
 #include "mech/native/monitor.h"
 
-#include <dirent.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -15,6 +14,7 @@
 #include "base/io.h"
 #include "base/mem.h"
 #include "base/scoped.h"
+#include "mech/native/processes.h"
 
 #define PERIOD_NS (100 * 1000 * 1000)
 #define PROCESSES_MAX 8192
@@ -106,48 +106,6 @@ resident_bytes(int pid)
 	return resident * (uint64_t)sysconf(_SC_PAGESIZE);
 }
 
-/* What one thread forked. */
-static int
-add_of_thread(struct sbx_native_monitor *monitor, const char *path, int count)
-{
-	char text[65536];
-	char *at = text;
-
-	if (sbx_io_read_attr(AT_FDCWD, path, text, sizeof(text)) <= 0)
-		return count;
-	while (count < PROCESSES_MAX) {
-		char *end;
-		long child = strtol(at, &end, 10);
-
-		if (end == at || child <= 0)
-			break;
-		monitor->pids[count++] = (int)child;
-		at = end;
-	}
-	return count;
-}
-
-/* Every thread's, since a child is listed only under the thread that forked it. */
-static int
-add_children(struct sbx_native_monitor *monitor, int pid, int count)
-{
-	char path[64];
-	struct dirent *entry;
-	DIR *dir;
-
-	snprintf(path, sizeof(path), "/proc/%d/task", pid);
-	dir = opendir(path);
-	while (dir != NULL && (entry = readdir(dir)) != NULL) {
-		if (entry->d_name[0] == '.')
-			continue;
-		snprintf(path, sizeof(path), "/proc/%d/task/%.16s/children", pid, entry->d_name);
-		count = add_of_thread(monitor, path, count);
-	}
-	if (dir != NULL)
-		closedir(dir);
-	return count;
-}
-
 static uint64_t
 counter(int fd)
 {
@@ -164,17 +122,15 @@ int
 sbx_native_monitor_check(struct sbx_native_monitor *monitor)
 {
 	uint64_t ticks, sum = 0;
-	int count = 1;
+	int count;
 
 	if (read(monitor->timer_fd, &ticks, sizeof(ticks)) < 0)
 		return 0;
 	if (monitor->tcp_fd >= 0)
 		return counter(monitor->tcp_fd) + counter(monitor->usage_fd) > monitor->limit;
-	monitor->pids[0] = (int)monitor->init_pid;
-	for (int i = 0; i < count; i++) {
+	count = sbx_native_processes(monitor->init_pid, monitor->pids, PROCESSES_MAX);
+	for (int i = 0; i < count; i++)
 		sum += resident_bytes(monitor->pids[i]);
-		count = add_children(monitor, monitor->pids[i], count);
-	}
 	if (sum > monitor->peak)
 		monitor->peak = sum;
 	return sum > monitor->limit;

@@ -204,6 +204,7 @@ const struct sbx_mech sbx_mech_native = {
 	.start = sbx_native_start,
 	.files = sbx_native_files,
 	.workspace = sbx_native_workspace,
+	.held = sbx_native_session_held,
 	.next = sbx_native_next,
 	.pty = sbx_native_pty,
 	.signal = sbx_native_signal,

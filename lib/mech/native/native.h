@@ -130,6 +130,7 @@ int sbx_native_start(struct sbx_session *session, const struct sbx_mech_command 
 int sbx_native_files(struct sbx_session *session, const struct sbx_mech_files *files, uint32_t *id,
 	struct sbx_err *err);
 int sbx_native_workspace(struct sbx_session *session, struct sbx_err *err);
+uint64_t sbx_native_session_held(struct sbx_session *session, uint64_t dev);
 int sbx_native_next(struct sbx_session *session, struct sbx_mech_event *event);
 int sbx_native_pty(struct sbx_session *session, const struct sbx_mech_tty *tty, int ends[2],
 	struct sbx_err *err);

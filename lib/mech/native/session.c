@@ -60,6 +60,7 @@ sbx_native_open(const struct sbx_mech_host *host, const struct sbx_env *env,
 	struct sbx_session *session = sbx_mem_alloc(1, sizeof(*session));
 
 	(void)host;
+	session->init_pid = record->init_pid;
 	session->owner = (uid_t)record->uid;
 	session->owner_gid = (gid_t)record->gid;
 	session->sock = session->awake_fd = -1;

@@ -31,6 +31,7 @@ struct sbx_session {
 	int epoll_fd, sock, dir_fd; /* of the environment */
 	int awake_fd; /* our part in keeping background processes awake; -1: none */
 	int has_groups, lost;
+	int64_t init_pid;
 	uid_t owner;
 	gid_t owner_gid;
 	uint32_t last_id;
