@@ -82,7 +82,8 @@ shot_tamper(const struct shot *from, void (*tamper)(unsigned char *bytes, size_t
 	return err.code;
 }
 
-static char differences_text[65536];
+static char differences_text[1 << 20];
+static size_t differences_length;
 
 static int
 add_difference(void *arg, const struct sbx_snap_difference *difference)
@@ -93,8 +94,10 @@ add_difference(void *arg, const struct sbx_snap_difference *difference)
 	snprintf(line, sizeof(line), "%s %.*s\n", sbx_snap_change_names[difference->change],
 		(int)(difference->path_bytes < 500 ? difference->path_bytes : 500),
 		difference->path);
-	if (strlen(differences_text) + strlen(line) < sizeof(differences_text))
-		strcat(differences_text, line);
+	if (differences_length + strlen(line) < sizeof(differences_text)) {
+		memcpy(differences_text + differences_length, line, strlen(line) + 1);
+		differences_length += strlen(line);
+	}
 	return 0;
 }
 
@@ -103,6 +106,7 @@ __attribute__((unused)) static const char *
 differences(const struct shot *before, const struct shot *now)
 {
 	differences_text[0] = '\0';
+	differences_length = 0;
 	(void)sbx_snap_diff(&before->snap, &now->snap, add_difference, NULL);
 	return differences_text;
 }
