@@ -11,7 +11,7 @@
 #include <time.h>
 
 #include "base/scoped.h"
-#include "base/utf8.h"
+#include "data/entry_out.h"
 
 #define LINE_MAX_BYTES (4 * (size_t)SBX_FILES_PATH_MAX + 128)
 #define HELD_MAX (sizeof(struct sbx_files_entry) + (size_t)SBX_FILES_PATH_MAX + 65536)
@@ -27,26 +27,6 @@ void
 listing_close(struct listing *listing)
 {
 	sbx_buf_done(&listing->held);
-}
-
-static void
-add_name(struct sbx_buf *line, const char *name, size_t length)
-{
-	for (size_t at = 0, step; at < length; at += step) {
-		unsigned char byte = (unsigned char)name[at];
-		char escaped[8];
-
-		step = sbx_utf8_next((const unsigned char *)name + at, length - at);
-		/* C1 controls are two bytes of UTF-8. */
-		if (step > 0 && byte >= 0x20 && byte != 0x7f && byte != '\\' &&
-			!(byte == 0xc2 && (unsigned char)name[at + 1] < 0xa0)) {
-			sbx_buf_add(line, name + at, step);
-			continue;
-		}
-		step = 1;
-		snprintf(escaped, sizeof(escaped), "\\%03o", byte);
-		sbx_buf_add_str(line, escaped);
-	}
 }
 
 static void
@@ -83,7 +63,7 @@ put_line(struct listing *listing, const struct sbx_files_entry *entry, const cha
 	add_mode(&line, entry->mode);
 	snprintf(text, sizeof(text), " %12llu %s ", (unsigned long long)entry->size, when);
 	sbx_buf_add_str(&line, text);
-	add_name(&line, name, entry->name_bytes);
+	sbx_entry_name_print(&line, name, entry->name_bytes);
 	sbx_buf_add_char(&line, '\n');
 	exec_writer_put(listing->writer, &line);
 }

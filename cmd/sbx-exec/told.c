@@ -97,7 +97,9 @@ on_difference(void *arg, const struct sbx_snap_difference *difference)
 
 	sbx_buf_clear(&listing->line);
 	sbx_json_out_init(&out, &listing->line);
-	sbx_snapshot_change_out(&out, NULL, difference);
+	sbx_json_out_object(&out, NULL);
+	sbx_snapshot_change_out(&out, difference);
+	sbx_json_out_end(&out);
 	is_first_left_out = listing->listed == listing->total &&
 		(listing->listed == LISTED_MAX ||
 			listing->list.length + listing->line.length >= LISTED_BYTES);

@@ -2,6 +2,7 @@
 #include "data/entry_out.h"
 
 #include <sodium.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
 
@@ -53,4 +54,24 @@ sbx_entry_digest_out(struct sbx_json_out *out, const char *key, const unsigned c
 	}
 	sodium_bin2hex(text + strlen(text), 65, digest, 32);
 	sbx_json_out_string(out, key, text);
+}
+
+void
+sbx_entry_name_print(struct sbx_buf *line, const char *name, size_t length)
+{
+	for (size_t at = 0, step; at < length; at += step) {
+		unsigned char byte = (unsigned char)name[at];
+		char escaped[8];
+
+		step = sbx_utf8_next((const unsigned char *)name + at, length - at);
+		/* C1 controls are two bytes of UTF-8. */
+		if (step > 0 && byte >= 0x20 && byte != 0x7f && byte != '\\' &&
+			!(byte == 0xc2 && (unsigned char)name[at + 1] < 0xa0)) {
+			sbx_buf_add(line, name + at, step);
+			continue;
+		}
+		step = 1;
+		snprintf(escaped, sizeof(escaped), "\\%03o", byte);
+		sbx_buf_add_str(line, escaped);
+	}
 }

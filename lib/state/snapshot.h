@@ -40,9 +40,9 @@ int sbx_snapshot_keep(struct sbx_snapshot_write *write, const struct sbx_snap *b
 	struct sbx_snap *now, struct sbx_err *err) __attribute__((warn_unused_result));
 void sbx_snapshot_end(struct sbx_snapshot_write *write); /* idempotent */
 
-/* What happened to one path, as an object: change, path or path_b64, and of what is there now (or was,
+/* What happened to one path, as members of the object that is open: change, path or path_b64, and of what is there now (or was,
  * if it is gone) kind, size, mode, digest; `was` has the same of what was there before. */
-void sbx_snapshot_change_out(struct sbx_json_out *out, const char *key,
+void sbx_snapshot_change_out(struct sbx_json_out *out,
 	const struct sbx_snap_difference *difference);
 
 /* The lock's file, made if it is missing. The caller closes it. */

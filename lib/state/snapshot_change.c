@@ -38,10 +38,8 @@ put_entry(struct sbx_json_out *out, const struct sbx_snap_entry *entry)
 }
 
 void
-sbx_snapshot_change_out(struct sbx_json_out *out, const char *key,
-	const struct sbx_snap_difference *difference)
+sbx_snapshot_change_out(struct sbx_json_out *out, const struct sbx_snap_difference *difference)
 {
-	sbx_json_out_object(out, key);
 	sbx_json_out_string(out, "change", sbx_snap_change_names[difference->change]);
 	sbx_entry_name_out(out, "path", "path_b64", difference->path, difference->path_bytes);
 	if (difference->path_bytes >= SBX_SNAP_PATH_MAX)
@@ -52,5 +50,4 @@ sbx_snapshot_change_out(struct sbx_json_out *out, const char *key,
 		put_entry(out, difference->was);
 		sbx_json_out_end(out);
 	}
-	sbx_json_out_end(out);
 }
