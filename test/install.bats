@@ -41,6 +41,7 @@ expected()
 		755 usr/libexec/sbx/sbx-tar
 		755 usr/bin/sbx-exec
 		755 usr/bin/sbx-provision
+		755 usr/bin/sbx-quota
 		755 usr/bin/sbx-reap
 		755 usr/bin/sbx-run
 		644 etc/sbx/limits.yaml
@@ -71,7 +72,7 @@ expected()
 }
 
 @test "install: the tools run from the stage and agree on their version" {
-	for tool in sbx-exec sbx-provision sbx-reap; do
+	for tool in sbx-exec sbx-provision sbx-quota sbx-reap; do
 		[ "$(command -v "$tool")" = "$STAGE/usr/bin/$tool" ]
 		[ "$("$tool" --version)" = "$tool $(sed -n 's/^VERSION = //p' "$SRC/Makefile")" ]
 	done
