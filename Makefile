@@ -303,6 +303,7 @@ fuzz: $(FUZZERS)
 
 bench: all $(BENCH)
 	@$(HERE) test/bench/run
+	@$(HERE) test/bench/walk
 	@$(HERE) test/bench/engines
 
 LINTS = format includes banned headers analyzer cppcheck tidy shell man

@@ -1,6 +1,6 @@
 #!/usr/bin/env bats
 # sbx-quota on directories that anybody filled: what it counts, tells, keeps and refuses.
-# shellcheck disable=SC2154  # bats sets output and status
+# shellcheck disable=SC2154,SC2016  # bats sets output and status; quoted code is for another shell
 
 load helper
 
