@@ -144,7 +144,7 @@ quota_snapshot(const struct quota_options *options, char *const *paths, struct s
 	int64_t began_us = sbx_clock_mono_us();
 	SBX_AUTO_FD dir = -1;
 	struct place place = { .dir = -1, .fd = -1 };
-	struct sbx_snap_foot foot;
+	struct sbx_snap_foot foot = { 0 };
 	int rc;
 
 	if (options->output == NULL)

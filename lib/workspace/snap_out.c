@@ -1,4 +1,5 @@
 /* A snapshot's bytes on their way out, in large pieces, with a digest of all of them at the end. */
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -44,10 +45,11 @@ sbx_snap_out_entry(struct sbx_snap_out *out, const struct sbx_snap_entry *entry,
 	static const char padding[8];
 	uint64_t end = out->length + sbx_snap_entry_bytes(entry);
 
+	assert((digest != NULL) == sbx_snap_has_digest(entry));
 	if (end + sizeof(struct sbx_snap_foot) > SBX_SNAP_BYTES_MAX)
 		return sbx_fail(err, SBX_E_TOO_LARGE, "the tree has too many names for a snapshot");
 	if (put(out, entry, sizeof(*entry), err) != 0 ||
-		(sbx_snap_has_digest(entry) && put(out, digest, SBX_SNAP_DIGEST_BYTES, err) != 0) ||
+		(digest != NULL && put(out, digest, SBX_SNAP_DIGEST_BYTES, err) != 0) ||
 		put(out, name, entry->name_bytes, err) != 0)
 		return -1;
 	return put(out, padding, (size_t)(end - out->length), err);

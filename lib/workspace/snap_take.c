@@ -137,7 +137,7 @@ take_link(struct sbx_snap_take *take, struct sbx_err *err)
 										  SBX_SNAP_FRESH;
 	else
 		take->foot.flags |= SBX_SNAP_MOVED;
-	return put_entry(take, digest, err);
+	return put_entry(take, sbx_snap_has_digest(&take->entry) ? digest : NULL, err);
 }
 
 static int

@@ -166,7 +166,7 @@ sbx_tree_enter(struct sbx_tree *tree)
 	size_t path_bytes = above->path_bytes + strlen(tree->name) + 1;
 	enum sbx_files_failure failure;
 	struct stat st;
-	int fd;
+	int fd = -1;
 
 	/* Whatever it holds, there is room for that path. */
 	if (tree->path != NULL &&
