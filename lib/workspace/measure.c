@@ -17,6 +17,7 @@ struct sbx_measure {
 	struct sbx_tree tree;
 	struct sbx_linked linked;
 	struct sbx_files_measured total;
+	int is_partial;
 };
 
 struct sbx_measure *
@@ -40,8 +41,15 @@ count(struct sbx_measure *measure, struct sbx_err *err)
 	enum sbx_files_failure failure;
 	struct stat st;
 
-	if (fstatat(tree->dir, tree->name, &st, AT_SYMLINK_NOFOLLOW) != 0)
-		return errno == ENOENT ? 0 : sbx_fail_sys(err, SBX_E_IO, "look at an entry");
+	if (fstatat(tree->dir, tree->name, &st, AT_SYMLINK_NOFOLLOW) != 0) {
+		if (errno != EACCES)
+			return errno == ENOENT ? 0 :
+						 sbx_fail_sys(err, SBX_E_IO, "look at an entry");
+		/* A directory that may be read and not searched: what it holds has names at least. */
+		measure->total.inodes++;
+		measure->is_partial = 1;
+		return 0;
+	}
 	if (st.st_dev != tree->dev)
 		return 0;
 	measure->total.inodes++;
@@ -51,8 +59,9 @@ count(struct sbx_measure *measure, struct sbx_err *err)
 	if (!S_ISDIR(st.st_mode))
 		return 0;
 	failure = sbx_tree_enter(tree);
+	/* Whoever closes one directory hides what is in it, but not what comes behind it. */
 	if (failure == SBX_FILES_DENIED)
-		return sbx_fail(err, SBX_E_DENIED, "a directory may not be read");
+		measure->is_partial = 1;
 	return failure == SBX_FILES_IO ? sbx_fail_sys(err, SBX_E_IO, "open a directory") : 0;
 }
 
@@ -82,6 +91,12 @@ sbx_measure_total(const struct sbx_measure *measure)
 	return &measure->total;
 }
 
+int
+sbx_measure_is_partial(const struct sbx_measure *measure)
+{
+	return measure->is_partial;
+}
+
 void
 sbx_measure_end(struct sbx_measure *measure)
 {
@@ -100,7 +115,8 @@ sbx_workspace_measure(int fd, int out)
 	struct sbx_measure *measure = sbx_measure_begin(dir, &err);
 	enum sbx_files_failure failure = SBX_FILES_IO;
 
-	if (measure != NULL && sbx_measure_step(measure, INT64_MAX / 2, &err) == 0)
+	if (measure != NULL && sbx_measure_step(measure, INT64_MAX / 2, &err) == 0 &&
+		!sbx_measure_is_partial(measure))
 		failure = sbx_workspace_send(out, &measure->total, sizeof(measure->total));
 	sbx_measure_end(measure);
 	return failure;

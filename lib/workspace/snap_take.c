@@ -173,8 +173,12 @@ look(struct sbx_snap_take *take, struct sbx_err *err)
 	struct stat *st = &take->st;
 
 	if (fstatat(tree->dir, tree->name, st, AT_SYMLINK_NOFOLLOW) != 0) {
-		take->foot.flags |= SBX_SNAP_MOVED;
-		return errno == ENOENT ? 0 : sbx_fail_sys(err, SBX_E_IO, "look at an entry");
+		/* In a directory that may be read and not searched nothing can be looked at. */
+		take->foot.flags |= errno == EACCES ? SBX_SNAP_PARTIAL : SBX_SNAP_MOVED;
+		take->foot.inodes += errno == EACCES;
+		return errno == ENOENT || errno == EACCES ?
+			0 :
+			sbx_fail_sys(err, SBX_E_IO, "look at an entry");
 	}
 	if (st->st_dev != tree->dev)
 		return 0;
