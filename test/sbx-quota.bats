@@ -93,6 +93,48 @@ told()
 	is '.code == "denied"'
 }
 
+@test "sbx-quota: who closes a directory hides what is in it, and nothing else" {
+	skip_unless "needs root to be somebody else" is_root
+	local as=(setpriv --reuid 65534 --regid 65534 --clear-groups) i
+
+	chmod 755 "$TEST_DIR"
+	for i in 1 2 3 4 5 6 7 8; do
+		mkdir "$TREE/closed$i" "$TREE/listed$i"
+		: >"$TREE/closed$i/in"
+		: >"$TREE/listed$i/in"
+		head -c 65536 /dev/zero >"$TREE/file$i"
+	done
+	chmod 0 "$TREE"/closed*
+	chmod 744 "$TREE"/listed*
+	run --separate-stderr "${as[@]}" sbx-quota measure "$TREE"
+	is '.inodes == 32 and .bytes >= 524288 and (.complete | not) and .consistent'
+	run --separate-stderr "${as[@]}" timeout 20 sbx-quota watch --count 1 "$TREE"
+	[ "$status" -eq 0 ]
+	is '.inodes == 32 and .bytes >= 524288 and (.complete | not)'
+	run --separate-stderr "${as[@]}" timeout 20 sbx-quota watch --inodes 31 "$TREE"
+	[ "$status" -eq 71 ]
+	is '.type == "violation" and .limit == "inodes"'
+	run --separate-stderr "${as[@]}" sbx-quota diff "$TREE" "$TREE"
+	[ "$status" -eq 0 ]
+	is '.type == "changes" and (.complete | not) and .consistent'
+}
+
+@test "sbx-quota: watch ends when nobody reads it, and a snapshot when it is told to" {
+	local ended i
+
+	# The first line only; the tree does not move again.
+	SECONDS=0
+	ended=$( { timeout 20 sbx-quota watch --interval 50ms "$TREE" 2>/dev/null || echo "$?" >&3; } 3>"$TEST_DIR/ended" | head -n 1)
+	[[ $ended == *usage* ]]
+	[ "$(cat "$TEST_DIR/ended")" = 71 ]
+	truncate -s 1G "$TREE/holes" # more than a moment's hashing
+	mkdir "$TEST_DIR/out"
+	timeout --preserve-status -s TERM 0.2 sbx-quota snapshot --output "$TEST_DIR/out/one" "$TREE" >"$TEST_DIR/said" 2>/dev/null 3>&- || ended=$?
+	[ "$ended" = 143 ] && [ -z "$(ls -A "$TEST_DIR/out")" ]
+	[ "$(jq -r .code "$TEST_DIR/said")" = cancelled ]
+	[ "$SECONDS" -lt 15 ]
+}
+
 @test "sbx-quota: a mount inside is not entered" {
 	skip_unless "needs root to mount" is_root
 	mkdir "$TREE/mount"

@@ -59,7 +59,10 @@ count(struct measuring *measuring)
 	struct stat st;
 
 	if (fstatat(tree->dir, tree->name, &st, AT_SYMLINK_NOFOLLOW) != 0) {
-		sums->moved = 1;
+		/* In a directory that may be read and not searched there are names at least. */
+		sums->denied |= errno == EACCES;
+		sums->moved |= errno != EACCES;
+		sums->inodes += errno == EACCES;
 		return;
 	}
 	if (st.st_dev != tree->dev)

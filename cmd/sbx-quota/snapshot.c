@@ -17,6 +17,8 @@
 #include "data/errors.h"
 #include "quota.h"
 
+#define SLICE_US 50000
+
 /* Where it goes: a name in a directory, and until it is whole another name. */
 struct place {
 	int dir;
@@ -39,8 +41,14 @@ quota_take(int dir, const struct sbx_snap *since, int still, const struct sbx_sn
 	struct sbx_snap_foot *foot, struct sbx_err *err)
 {
 	struct sbx_snap_take *take = sbx_snap_begin(dir, since, still, sink, err);
-	int rc = take == NULL ? -1 : sbx_snap_step(take, INT64_MAX / 2, err);
+	int rc = take == NULL ? -1 : 1;
 
+	/* Where signals wait, for what would stay behind otherwise, they are asked for. */
+	while (rc > 0) {
+		rc = sbx_snap_step(take, SLICE_US, err);
+		if (rc > 0 && sbx_tool_deferred())
+			rc = sbx_fail(err, SBX_E_CANCELLED, "ended by a signal");
+	}
 	if (rc == 0)
 		*foot = *sbx_snap_total(take);
 	sbx_snap_end(take);
@@ -63,7 +71,12 @@ place_open(struct place *place, const char *path, struct sbx_err *err)
 		(unsigned long long)random);
 	place->fd = openat(place->dir, place->temporary,
 		O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
-	return place->fd < 0 ? sbx_fail_sys(err, SBX_E_IO, "--output: make %s", path) : 0;
+	return place->fd < 0 ? sbx_fail_sys(err,
+				       errno == EACCES				  ? SBX_E_DENIED :
+					       errno == ENOSPC || errno == EDQUOT ? SBX_E_QUOTA :
+										    SBX_E_IO,
+				       "--output: make %s", path) :
+			       0;
 }
 
 static int
@@ -124,7 +137,10 @@ take_into(const struct quota_options *options, int dir, struct place *place,
 		SBX_AUTO_FD fd = open(options->since, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
 
 		if (fd < 0)
-			return sbx_fail_sys(err, errno == ENOENT ? SBX_E_NOT_FOUND : SBX_E_IO,
+			return sbx_fail_sys(err,
+				errno == ENOENT		? SBX_E_NOT_FOUND :
+					errno == EACCES ? SBX_E_DENIED :
+							  SBX_E_IO,
 				"--since %s", options->since);
 		if (sbx_snap_open(fd, &since, err) != 0)
 			return sbx_fail_wrap(err, "--since %s", options->since);

@@ -3,6 +3,7 @@
  * over a limit. It is counted every 250 ms and, while nothing moves, up to every second; no more
  * than a tenth of a processor is spent on that.
  */
+#include <poll.h>
 #include <string.h>
 #include <time.h>
 #include <unistd.h>
@@ -24,6 +25,7 @@ struct watch {
 	const char *path;
 	int dir;
 	struct sbx_files_measured last;
+	int is_partial; /* the last look: a directory may not be read */
 	uint64_t records;
 	int64_t pause_us;
 };
@@ -40,7 +42,7 @@ broken_limit(const struct watch *watch, const struct sbx_files_measured *measure
 
 /* 1 when all was counted or a limit is broken already, 0 when the tree moved under us. */
 static int
-look(const struct watch *watch, struct sbx_files_measured *measured, struct sbx_err *err)
+look(struct watch *watch, struct sbx_files_measured *measured, struct sbx_err *err)
 {
 	struct sbx_measure *measure = sbx_measure_begin(watch->dir, err);
 	int more = 1, is_moved;
@@ -53,6 +55,7 @@ look(const struct watch *watch, struct sbx_files_measured *measured, struct sbx_
 		if (broken_limit(watch, measured) != NULL)
 			more = 0;
 	}
+	watch->is_partial = sbx_measure_is_partial(measure);
 	sbx_measure_end(measure);
 	is_moved = more < 0 && err->code == SBX_E_IO;
 	if (more < 0 && !is_moved)
@@ -84,6 +87,7 @@ put(struct watch *watch, const struct sbx_files_measured *measured, const char *
 	}
 	sbx_json_out_u64(&out, "bytes", measured->bytes);
 	sbx_json_out_u64(&out, "inodes", measured->inodes);
+	sbx_json_out_bool(&out, "complete", !watch->is_partial);
 	sbx_json_out_end(&out);
 	if (sbx_json_out_line(&out, "usage record", err) < 0)
 		return -1;
@@ -91,14 +95,18 @@ put(struct watch *watch, const struct sbx_files_measured *measured, const char *
 	return quota_flush(&line, 1, err);
 }
 
-static void
-rest(struct watch *watch, int64_t took_us)
+/* -1 when nobody reads any more: a tree that does not move would never tell. */
+static int
+rest(struct watch *watch, int64_t took_us, struct sbx_err *err)
 {
 	int64_t pause_us = took_us * SHARE > watch->pause_us ? took_us * SHARE : watch->pause_us;
 	const struct timespec pause = { .tv_sec = pause_us / 1000000,
 		.tv_nsec = pause_us % 1000000 * 1000 };
+	struct pollfd reader = { .fd = STDOUT_FILENO };
 
-	nanosleep(&pause, NULL);
+	if (ppoll(&reader, 1, &pause, NULL) <= 0)
+		return 0;
+	return sbx_fail(err, SBX_E_IO, "stdout: nobody reads it any more");
 }
 
 /* One look and what follows: -1, 0 go on, or 1 with *status. */
@@ -132,8 +140,7 @@ turn(struct watch *watch, int *status, struct sbx_err *err)
 	watch->pause_us = moved || watch->pause_us == 0 ? least_us : watch->pause_us * 2;
 	if (watch->pause_us > least_us * BACKED_OFF)
 		watch->pause_us = least_us * BACKED_OFF;
-	rest(watch, sbx_clock_mono_us() - began_us);
-	return 0;
+	return rest(watch, sbx_clock_mono_us() - began_us, err);
 }
 
 int
