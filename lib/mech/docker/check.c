@@ -123,6 +123,7 @@ sbx_docker_note_layers(const struct sbx_docker *docker, const struct sbx_spec *s
 	sbx_mech_enforced(record, spec->debug ? "seccomp:debug" : "seccomp:strict");
 	if (hello->landlock_abi >= LANDLOCK_LEAST)
 		sbx_mech_enforced(record, sbx_landlock_name_of(hello->landlock_abi));
+	sbx_mech_enforced(record, "workspace:monitor");
 	if (engine->memory && engine->swap)
 		sbx_mech_enforced(record, "memory:engine");
 	if (engine->pids)

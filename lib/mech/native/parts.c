@@ -215,6 +215,7 @@ note_layers(struct sbx_env_record *record, const struct sbx_native_parts *parts)
 		sbx_mech_enforced(record, sbx_landlock_name());
 	if (record->slot >= 0)
 		sbx_mech_enforced(record, "own_uid");
+	sbx_mech_enforced(record, "workspace:monitor");
 	if (!parts->has_groups) {
 		sbx_mech_enforced(record, "memory:monitor");
 		sbx_mech_enforced(record, "pids:rlimit");
