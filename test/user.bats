@@ -505,3 +505,18 @@ host_uid()
 	is '.hint | contains("usermod --add-subuids") and contains("`user_ids: own`")'
 	[ -z "$(left_directories "$SBX_STATE")" ]
 }
+
+@test "user: what the code closes to others and to itself counts, and its changes are told" {
+	local write='for i in 1 2 3 4 5 6; do head -c 2M /dev/zero >f$i; done' mode
+
+	echo '{"limits":{"workspace_bytes":"4MiB","wall_time":"20s"}}' |
+		jq -c --arg run "$RUN" '. + {run: $run}' >"$TEST_DIR/spec.json"
+	ENV_ID=$(sbx-provision "${EASY[@]}" <"$TEST_DIR/spec.json" | jq -er .env)
+	for mode in 0 444; do
+		easy "$ENV_ID" -- sh -c "mkdir c; cd c; $write; chmod $mode .; sleep 5"
+		is '.reason == "quota" and .limit == "workspace_bytes"'
+		is '.changes.complete and any(.changes.list[]; .path == "c/f1" and .digest != null)'
+		easy "$ENV_ID" -- sh -c 'chmod 700 c; rm -r c; sleep 1'
+		is '.reason == "exited" and .exit_code == 0'
+	done
+}

@@ -95,13 +95,12 @@ conclude(struct exec_hold *hold, const struct sbx_files_measured *measured)
 
 /* Beside what has a name: what has none any more, where that can be seen. */
 static struct sbx_files_measured
-total(struct exec_hold *hold)
+total(struct exec_hold *hold, struct sbx_files_measured measured)
 {
 	const struct sbx_mech *mech = hold->target->mech;
-	struct sbx_files_measured measured = *sbx_measure_total(hold->watch.measure);
 	struct stat st;
 
-	if (mech->held != NULL && fstat(hold->changes.dir, &st) == 0)
+	if (mech->held != NULL && fstatat(hold->target->env.dir_fd, "workspace", &st, 0) == 0)
 		measured.bytes += mech->held(hold->session, st.st_dev);
 	return measured;
 }
@@ -117,7 +116,8 @@ on_slice(void *arg)
 
 	watch->timer = NULL;
 	if (more == 0) {
-		const struct sbx_files_measured measured = total(hold);
+		const struct sbx_files_measured measured = total(hold,
+			*sbx_measure_total(watch->measure));
 
 		conclude(hold, &measured);
 		return;
@@ -142,6 +142,7 @@ on_walked(struct exec_hold *hold, struct sbx_err *err)
 		return;
 	}
 	memcpy(&measured, watch->answer.data, sizeof(measured));
+	measured = total(hold, measured);
 	conclude(hold, &measured);
 }
 
