@@ -4,6 +4,7 @@
  * spent on it. The first count that is over a limit ends every command of ours, as the tree is of
  * all. What was over a limit before a command began may not grow. Never changes the tree.
  */
+#include <fcntl.h>
 #include <string.h>
 #include <sys/stat.h>
 
@@ -100,7 +101,8 @@ total(struct exec_hold *hold, struct sbx_files_measured measured)
 	const struct sbx_mech *mech = hold->target->mech;
 	struct stat st;
 
-	if (mech->held != NULL && fstatat(hold->target->env.dir_fd, "workspace", &st, 0) == 0)
+	if (mech->held != NULL &&
+		fstatat(hold->target->env.dir_fd, "workspace", &st, AT_SYMLINK_NOFOLLOW) == 0)
 		measured.bytes += mech->held(hold->session, st.st_dev);
 	return measured;
 }

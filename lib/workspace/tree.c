@@ -165,7 +165,7 @@ sbx_tree_enter(struct sbx_tree *tree)
 	struct sbx_tree_level *above = &tree->levels[tree->depth - 1];
 	size_t path_bytes = above->path_bytes + strlen(tree->name) + 1;
 	enum sbx_files_failure failure;
-	struct stat st;
+	struct stat st = { 0 };
 	int fd = -1;
 
 	/* Whatever it holds, there is room for that path. */
