@@ -129,7 +129,7 @@ restrict_self(const struct sbx_native_plan *plan, struct sbx_err *err)
 	struct sbx_rlimits limits = {
 		.nproc = plan->limits->pids + 1 +
 			(plan->own_cgroup ? 64 : 0), /* so that the group acts */
-		.fsize_bytes = plan->limits->workspace_bytes,
+		.fsize_bytes = plan->file_bytes,
 		.nofile = 4096,
 	};
 

@@ -18,6 +18,7 @@
 #include "base/scoped.h"
 #include "kernel/ns.h"
 #include "mech/native/session.h"
+#include "mech/native/storage.h"
 
 #define WORKSPACE_FD 3
 #define IN_FD 4
@@ -115,6 +116,8 @@ sbx_native_files(struct sbx_session *session, const struct sbx_mech_files *files
 
 	if (workspace_fd < 0)
 		return sbx_fail_sys(err, SBX_E_UNAVAILABLE, "open the workspace");
+	if (session->has_mount && sbx_native_storage_seen(workspace_fd, err) != 0)
+		return -1;
 	owned.want.uid = session->owner;
 	owned.want.gid = session->owner_gid;
 	pid = fork();

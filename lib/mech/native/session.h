@@ -33,6 +33,7 @@ struct sbx_session {
 	int has_groups, lost;
 	uid_t owner;
 	gid_t owner_gid;
+	int has_mount; /* on the workspace, in the mount namespace of its maker */
 	uint32_t last_id;
 	struct sbx_cgroup_host host;
 	struct sbx_cgroup groups;
