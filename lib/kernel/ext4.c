@@ -154,8 +154,14 @@ trim(int root_fd, const struct sbx_ext4_room *room, struct sbx_ext4_geometry *ge
 	struct sbx_ext4_room have, want = *room;
 	SBX_AUTO_FD fill = -1;
 
-	if (mkdirat(root_fd, SBX_EXT4_TREE, 0700) < 0 || mkdirat(root_fd, FILLERS_DIR, 0700) < 0)
+	if (mkdirat(root_fd, SBX_EXT4_TREE, 0700) < 0 || mkdirat(root_fd, FILLERS_DIR, 0700) < 0) {
+		if (errno == ENOSPC) {
+			geometry->blocks += geometry->blocks / 16 + 256;
+			lay_out(geometry);
+			return 0;
+		}
 		return sbx_fail_sys(err, SBX_E_IO, "make the tree of an image");
+	}
 	fill = openat(root_fd, FILLERS_DIR, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	if (fill < 0 || sbx_ext4_free(fill, &have) < 0)
 		return sbx_fail_sys(err, SBX_E_IO, "look into an image");
