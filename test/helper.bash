@@ -207,7 +207,7 @@ nothing_left()
 		[ -n "$found" ] || break
 		[ "$tries" = 10 ] || sleep 0.2
 	done
-	found=$(printf '%s\n' "$found" && left_mounts && left_groups && left_objects &&
+	found=$(printf '%s\n' "$found" && left_mounts && left_loops && left_groups && left_objects &&
 		left_directories "$1")
 	found=$(sed '/^$/d' <<<"$found")
 	[ -z "$found" ] && return
@@ -234,6 +234,12 @@ left_processes()
 left_mounts()
 {
 	sed -n "/${TEST_DIR##*/}/s/^/mount /p" /proc/self/mountinfo
+}
+
+# A process that is left in an environment keeps the device of its workspace, too.
+left_loops()
+{
+	grep -sF "${TEST_DIR##*/}" /sys/block/loop*/loop/backing_file | sed 's/^/loop /'
 }
 
 left_groups()

@@ -403,18 +403,32 @@ attack()
 
 @test "hostile: a mount of the environment never shows on the host" {
 	by_design docker gvisor 'mounts are made by the engine in its own namespace'
+	local quota
+
+	printf 'quota: monitor\n' >"$TEST_DIR/monitor.yaml"
+	printf 'quota: auto\n' >"$TEST_DIR/auto.yaml"
+	# A workspace of its own is mounted on the host as well, and on nothing but the workspace.
+	for quota in monitor auto; do
+		shows "$quota"
+		[ "$(head -n 1 "$TEST_DIR/out")" = 0 ]
+		read -r before after last < <(tail -n 1 "$TEST_DIR/out")
+		[ "$before" -eq "$after" ]
+		[ "$before" -eq "$last" ]
+	done
+}
+
+# shows QUOTA - how many mounts the host has before, while and after there is an environment.
+shows()
+{
 	unshare -m --propagation shared timeout 60 bash -c '
 		before=$(wc -l </proc/self/mountinfo)
-		id=$(sbx-provision --run "$1" --epoch 1 </dev/null | jq -er .env)
-		after=$(wc -l </proc/self/mountinfo)
+		id=$(sbx-provision --config "$2" --run "$1" --epoch 1 </dev/null | jq -er .env)
+		after=$(grep -vc "/env/$id/workspace " /proc/self/mountinfo)
 		timeout 60 sbx-exec --exit-code "$id" -- grep -cE "(shared|master):" /proc/self/mountinfo \
 			</dev/null | jq -r .stdout.text
 		sbx-reap --env "$id" >/dev/null
-		echo "$before $after $(wc -l </proc/self/mountinfo)"' bash "$RUN" >"$TEST_DIR/out"
-	[ "$(head -n 1 "$TEST_DIR/out")" = 0 ]
-	read -r before after last < <(tail -n 1 "$TEST_DIR/out")
-	[ "$before" -eq "$after" ]
-	[ "$before" -eq "$last" ]
+		echo "$before $after $(wc -l </proc/self/mountinfo)"' bash "$RUN" "$TEST_DIR/$1.yaml" \
+		>"$TEST_DIR/out"
 }
 
 @test "hostile: a state directory of any name is taken exactly" {

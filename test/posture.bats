@@ -82,8 +82,8 @@ table()
 		mount /workspace rw,nosuid,nodev - host
 		limit.cpu.soft unlimited
 		limit.cpu.hard unlimited
-		limit.fsize.soft 1073741824
-		limit.fsize.hard 1073741824
+		limit.fsize.soft $ENV_FSIZE
+		limit.fsize.hard $ENV_FSIZE
 		limit.data.soft unlimited
 		limit.data.hard unlimited
 		limit.stack.soft 8388608
@@ -211,6 +211,9 @@ install_guest()
 		sh -c 'cat >g && chmod 700 g' >/dev/null
 	ENV_UID=$(jq .uid "$SBX_STATE/env/$ENV_ID/state.json")
 	INIT=$(jq .init_pid "$SBX_STATE/env/$ENV_ID/state.json")
+	# Where the kernel does not bound the sum, each file is bounded.
+	ENV_FSIZE=$(jq -r 'if .quota == "monitor" then .limits.workspace_bytes else "unlimited" end' \
+		"$SBX_STATE/env/$ENV_ID/state.json")
 }
 
 # The difference to the table is shown; there must be none.

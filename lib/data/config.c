@@ -52,6 +52,10 @@ const char *const sbx_gvisor_network_names[] = { "sandbox", "host", NULL };
 _Static_assert(sizeof(sbx_gvisor_network_names) / sizeof(char *) == SBX_GVISOR_HOST + 2,
 	"a name for every network");
 
+const char *const sbx_quota_names[] = { "auto", "project", "image", "tmpfs", "monitor", NULL };
+_Static_assert(sizeof(sbx_quota_names) / sizeof(char *) == SBX_QUOTA_MONITOR + 2,
+	"a name for every quota");
+
 const char *const sbx_mechanism_names[] = { "native", "bwrap", "docker", "gvisor", "microvm",
 	"fake", NULL };
 
@@ -88,6 +92,7 @@ static const struct sbx_yaml_key keys[] = {
 	{ ROW("landlock", ENUM, config.landlock), .names = sbx_need_names },
 	{ .key = "uids", .kind = SBX_YAML_MAP, .table = uid_keys },
 	{ ROW("user_ids", ENUM, config.user_ids), .names = sbx_user_ids_names },
+	{ ROW("quota", ENUM, config.quota), .names = sbx_quota_names },
 	{ ROW("output_bytes", SIZE, config.output_bytes), .max = SBX_CONFIG_OUTPUT_MAX },
 	{ ROW("spool_factor", U64, config.spool_factor), .max = SPOOL_FACTOR_MAX },
 	{ ROW("spool_bytes", SIZE, config.spool_bytes), .max = SPOOL_BYTES_MAX },
@@ -109,6 +114,7 @@ sbx_config_init(struct sbx_config *config)
 		.cgroup = SBX_REQUIRED,
 		.landlock = SBX_REQUIRED,
 		.cgroup_parent = sbx_mem_dup("/sbx"),
+		.quota = SBX_QUOTA_MONITOR,
 		.uid_first = 1880000000,
 		.uid_count = 65536,
 		.output_bytes = 64 * KIB,

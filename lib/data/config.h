@@ -27,6 +27,16 @@ extern const char *const sbx_user_ids_names[]; /* "own", "subuid" */
 enum sbx_gvisor_network { SBX_GVISOR_SANDBOX = 0, SBX_GVISOR_HOST };
 extern const char *const sbx_gvisor_network_names[]; /* "sandbox", "host" */
 
+/* What bounds the workspace of a native environment: the kernel, or only a look now and then. */
+enum sbx_quota {
+	SBX_QUOTA_AUTO = 0,
+	SBX_QUOTA_PROJECT,
+	SBX_QUOTA_IMAGE,
+	SBX_QUOTA_TMPFS,
+	SBX_QUOTA_MONITOR
+};
+extern const char *const sbx_quota_names[];
+
 extern const char *const sbx_mechanism_names[]; /* what `mechanism` may say, NULL-terminated */
 
 /* Ranges that a spec and the options share with the file: bytes and milliseconds. */
@@ -45,6 +55,7 @@ struct sbx_config {
 	struct sbx_yaml_pairs images; /* local reference -> "sha256:..." */
 	int cgroup, landlock; /* enum sbx_need */
 	char *cgroup_parent; /* default "/sbx" */
+	int quota; /* enum sbx_quota; default monitor */
 	uint64_t uid_first, uid_count; /* host uids of environments when root; 1880000000, 65536 */
 	int user_ids; /* enum sbx_user_ids; of a plain user, default own */
 	/* Kept of each stream in a result; default 64 KiB, at most 256: a record holds two of them. */

@@ -131,6 +131,14 @@ struct sbx_mech {
 		char digest[SBX_MECH_DIGEST_SIZE], struct sbx_err *err);
 
 	/*
+	 * Give the empty env/<id>/workspace what bounds it, before anything is in it. Fills the
+	 * record's quota and writes the record before it makes something; destroy() takes it down.
+	 * NULL: it stays a plain directory.
+	 */
+	int (*storage)(const struct sbx_mech_host *host, const struct sbx_env *env,
+		struct sbx_env_record *record, struct sbx_err *err);
+
+	/*
 	 * Build the environment: env is locked, its spec and a record in state `provisioning` are
 	 * written. Fills uid, gid, slot, init_*, cgroup_*, enforced; runs the self-test. What it
 	 * started ends with its maker until keep(), which is called once the record names it; drop()

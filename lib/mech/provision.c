@@ -17,12 +17,16 @@
 
 /* The marker tells a fresh workspace from one that was emptied; it is there before any command. */
 static int
-make_workspace(const struct sbx_env *env, struct sbx_err *err)
+make_workspace(struct sbx_provision *job, struct sbx_err *err)
 {
+	const struct sbx_env *env = &job->env;
 	SBX_AUTO_FD marker = -1;
 
 	if (mkdirat(env->dir_fd, "workspace", 0700) < 0)
 		return sbx_fail_sys(err, SBX_E_IO, "make the workspace of %s", env->id);
+	if (job->mech->storage != NULL &&
+		job->mech->storage(&job->tool->host, env, &job->record, err) < 0)
+		return -1;
 	marker = openat(env->dir_fd, "workspace/" SBX_FILES_MARKER,
 		O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, SBX_FILES_MARKER_MODE);
 	if (marker < 0)
@@ -82,7 +86,7 @@ make(struct sbx_provision *job, const struct teller *teller, int *lease, struct 
 	sbx_provision_record(job);
 	if (sbx_env_write_spec(&job->env, job->spec->canonical, err) < 0 ||
 		sbx_env_write(&job->env, &job->record, err) < 0 ||
-		(!job->mech->own_workspace && make_workspace(&job->env, err) < 0) ||
+		(!job->mech->own_workspace && make_workspace(job, err) < 0) ||
 		job->mech->provision(host, &job->env, job->spec, &job->record, &job->birth, err) <
 			0 ||
 		(job->mech->files != NULL && take_snapshot(&job->env, err) < 0) ||

@@ -39,6 +39,8 @@ struct sbx_env_record {
 	int64_t init_pid, init_start; /* pid 1 as the host sees it, its start in ticks; 0: none */
 	char enforced[SBX_ENV_LAYERS_MAX][32]; /* the layers that are on, e.g. "seccomp:strict" */
 	size_t enforced_count;
+	char quota
+		[16]; /* what bounds its workspace: a name of `quota` in sbx.yaml(5); "": nothing */
 	char image[80]; /* digest, or "" */
 	int64_t storage_memory; /* 1: the state is on a tmpfs, by request */
 };

@@ -17,7 +17,8 @@ const char *const sbx_env_state_names[] = { "provisioning", "ready", "releasing"
 _Static_assert(sizeof(sbx_env_state_names) / sizeof(char *) == SBX_ENV_FAILED + 2,
 	"a name for every state");
 
-enum kind { TEXT, INT64, UINT64 };
+/* Earlier versions did not write what is new: empty then. */
+enum kind { TEXT, NEW_TEXT, INT64, UINT64 };
 
 #define MEMBER(member) #member, offsetof(struct sbx_env_record, member)
 #define SIZE(member) sizeof(((struct sbx_env_record *)NULL)->member)
@@ -35,6 +36,7 @@ static const struct {
 	{ MEMBER(epoch), INT64, 0, 0 },
 	{ MEMBER(mechanism), TEXT, SIZE(mechanism), 0 },
 	{ MEMBER(image), TEXT, SIZE(image), 0 },
+	{ MEMBER(quota), NEW_TEXT, SIZE(quota), 0 },
 	{ MEMBER(created_wall_ms), INT64, 0, INT64_MIN },
 	{ MEMBER(expires_wall_ms), INT64, 0, INT64_MIN },
 	{ MEMBER(created_boot_ms), INT64, 0, 0 },
@@ -105,6 +107,10 @@ members_in(struct sbx_json root, struct sbx_env_record *record, struct sbx_err *
 		int failed = 0;
 
 		switch (members[i].kind) {
+		case NEW_TEXT:
+			if (sbx_json_type(v) == SBX_JSON_ABSENT)
+				break;
+			/* fall through */
 		case TEXT:
 			failed = text_in(v, key, to, members[i].size, err);
 			break;
@@ -190,6 +196,7 @@ sbx_env_write(const struct sbx_env *env, const struct sbx_env_record *record, st
 
 		switch (members[i].kind) {
 		case TEXT:
+		case NEW_TEXT:
 			sbx_json_out_string(&out, members[i].key, from);
 			break;
 		case INT64:

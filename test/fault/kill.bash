@@ -109,12 +109,12 @@ kill_after()
 	[ "$ENDED" != 137 ] || HITS=$((HITS + 1))
 }
 
-# inside ID - the processes that see its workspace, which is all of them and nobody else.
+# inside ID - the processes in its control groups, which is all of them and nobody else.
 inside()
 {
 	local files
 
-	files=$(grep -lsF "/env/$1/workspace" /proc/[0-9]*/mountinfo)
+	files=$(grep -lsE "/$1(/|\$)" /proc/[0-9]*/cgroup)
 	sed -n 's,^/proc/\([0-9]*\)/.*,\1,p' <<<"$files"
 }
 

@@ -27,6 +27,7 @@ is_default(const struct sbx_config *config, const char *who)
 	is_str(config->limits, NULL, "%s: no limits file", who);
 	is_int(config->images.count, 0, "%s: no images", who);
 	is_int(config->cgroup, SBX_REQUIRED, "%s: cgroups required", who);
+	is_int(config->quota, SBX_QUOTA_AUTO, "%s: the strongest quota", who);
 	is_int(config->landlock, SBX_REQUIRED, "%s: Landlock required", who);
 	is_str(config->cgroup_parent, "/sbx", "%s: parent group", who);
 	is_int(config->uid_first, 1880000000, "%s: first uid", who);
@@ -96,6 +97,7 @@ test_all_keys(void)
 	is_int(read_text("deployment: production\nmechanism: gvisor\naccept_shared_kernel: true\n"
 			 "state: /srv/sbx\nlimits: /etc/l.yaml\nimages:\n  python: " DIGEST "\n"
 			 "cgroup: best-effort\ncgroup_parent: /a/b\nlandlock: best-effort\n"
+			 "quota: tmpfs\n"
 			 "uids: {first: 100000, count: 10}\noutput_bytes: 0\ntmp_bytes: 1GiB\n"
 			 "lease: 5m\npass_env: [HTTP_PROXY, EDITOR]\n",
 		       &config, &err),
@@ -110,6 +112,7 @@ test_all_keys(void)
 	is_int(config.cgroup, SBX_BEST_EFFORT, "cgroup");
 	is_str(config.cgroup_parent, "/a/b", "cgroup_parent");
 	is_int(config.landlock, SBX_BEST_EFFORT, "landlock");
+	is_int(config.quota, SBX_QUOTA_TMPFS, "quota");
 	is_int(config.uid_first, 100000, "uids.first");
 	is_int(config.uid_count, 10, "uids.count");
 	is_int(config.output_bytes, 0, "output_bytes may be 0");
@@ -129,6 +132,7 @@ test_refused(void)
 		{ "a: 1\n", "sbx.yaml:1: " },
 		{ "\ndeployment: prod\n", "sbx.yaml:2: " },
 		{ "mechanism: chroot\n", "sbx.yaml:1: " },
+		{ "quota: none\n", "sbx.yaml:1: " },
 		{ "lease: 1h\nlease: 2h\n", "sbx.yaml:2: " },
 		{ "lease: 0s\n", "sbx.yaml:1: " },
 		{ "output_bytes: 262145\n", "sbx.yaml:1: " },

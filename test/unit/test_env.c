@@ -22,6 +22,7 @@ sample(void)
 		.run = "r",
 		.epoch = 7,
 		.mechanism = "native",
+		.quota = "image",
 		.created_wall_ms = 1764555865123,
 		.expires_wall_ms = 1764559465123,
 		.created_boot_ms = 1000,
@@ -96,6 +97,7 @@ test_record(struct sbx_state *state)
 	is_int(sbx_io_read_file(env.dir_fd, "state.json", &second, &err), 0, "its text");
 	is_str(sbx_buf_str(&second), sbx_buf_str(&first), "is the same");
 	is_int(back.epoch, 7, "epoch");
+	is_str(back.quota, "image", "quota");
 	ok(back.tmp_bytes == UINT64_MAX, "tmp_bytes");
 	is_int(back.gid, -1, "gid");
 	is_int(back.state, SBX_ENV_READY, "state");
@@ -103,6 +105,34 @@ test_record(struct sbx_state *state)
 	is_str(back.enforced[1], "seccomp:strict", "by name");
 	is_int(fstatat(env.dir_fd, "state.json", &st, 0), 0, "the file");
 	is_int(st.st_mode & 07777, 0600, "is ours alone");
+	sbx_env_close(&env);
+}
+
+/* Versions before quotas had no such key. */
+static void
+test_old(struct sbx_state *state)
+{
+	static const char key[] = ",\"quota\":\"image\"";
+	SBX_AUTO_BUF text = SBX_BUF_INIT(65536);
+	struct sbx_env_record r = sample(), back;
+	struct sbx_env env;
+	struct sbx_err err = { .code = SBX_OK };
+	char *at;
+
+	is_int(sbx_env_open(state, id_a, &env, &err), 0, "open");
+	is_int(sbx_env_write(&env, &r, &err), 0, "written");
+	is_int(sbx_io_read_file(env.dir_fd, "state.json", &text, &err), 0, "its text");
+	at = strstr(text.data, key);
+	ok(at != NULL, "it has the key");
+	if (at != NULL) {
+		memmove(at, at + strlen(key), strlen(at + strlen(key)) + 1);
+		text.length -= strlen(key);
+	}
+	is_int(sbx_io_replace_file(env.dir_fd, "state.json", text.data, text.length, 0600, 0, &err),
+		0, "without it");
+	is_int(sbx_env_read(&env, &back, &err), 0, "is read: %s", err.msg);
+	is_str(back.quota, "", "no quota");
+	is_str(back.run, r.run, "and the rest is there");
 	sbx_env_close(&env);
 }
 
@@ -324,6 +354,7 @@ main(void)
 	sbx_spec_env_id("t", "r", 8, id_b);
 	test_lock(&state);
 	test_record(&state);
+	test_old(&state);
 	test_damaged(&state);
 	test_time();
 	test_line();

@@ -129,7 +129,7 @@ restrict_self(const struct sbx_native_plan *plan, struct sbx_err *err)
 	struct sbx_rlimits limits = {
 		.nproc = plan->limits->pids + 1 +
 			(plan->own_cgroup ? 64 : 0), /* so that the group acts */
-		.fsize_bytes = plan->limits->workspace_bytes,
+		.fsize_bytes = plan->file_bytes,
 		.nofile = 4096,
 	};
 
@@ -214,7 +214,7 @@ hand_over(const struct sbx_native_plan *plan, int ruleset_fd, struct sbx_err *er
 		.magic = SBX_INIT_MAGIC,
 		.version = SBX_INIT_VERSION,
 		.seccomp = (uint16_t)plan->seccomp,
-		.counted = 1,
+		.counted = plan->counted,
 		.workspace = SBX_NATIVE_WORKSPACE,
 		.probe_write = "/etc/.sbx-probe",
 	};

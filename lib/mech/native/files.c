@@ -21,6 +21,7 @@
 #include "kernel/ns.h"
 #include "mech/native/processes.h"
 #include "mech/native/session.h"
+#include "mech/native/storage.h"
 
 #define WORKSPACE_FD 3
 #define IN_FD 4
@@ -151,6 +152,8 @@ sbx_native_files(struct sbx_session *session, const struct sbx_mech_files *files
 
 	if (workspace_fd < 0)
 		return sbx_fail_sys(err, SBX_E_UNAVAILABLE, "open the workspace");
+	if (session->has_mount && sbx_native_storage_seen(workspace_fd, err) != 0)
+		return -1;
 	owned.want.uid = session->owner;
 	owned.want.gid = session->owner_gid;
 	pid = fork();
@@ -181,7 +184,15 @@ sbx_native_workspace(struct sbx_session *session, struct sbx_err *err)
 	if (geteuid() != 0)
 		return sbx_fail(err, SBX_E_UNAVAILABLE, "what the code closes we may not read");
 	fd = openat(session->dir_fd, "workspace", O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-	return fd < 0 ? sbx_fail_sys(err, SBX_E_IO, "open the workspace") : fd;
+	if (fd < 0)
+		return sbx_fail_sys(err, SBX_E_IO, "open the workspace");
+	if (session->has_mount && sbx_native_storage_seen(fd, err) != 0) {
+		close(fd);
+		/* Nor would the reader see it, which is a child of ours. */
+		err->code = SBX_E_IO;
+		return -1;
+	}
+	return fd;
 }
 
 uint64_t

@@ -12,6 +12,7 @@
 #include "base/mem.h"
 #include "base/scoped.h"
 #include "mech/native/parts.h"
+#include "mech/native/storage.h"
 #include "mech/native/wire.h"
 
 struct sbx_mech_birth {
@@ -137,6 +138,9 @@ native_destroy(const struct sbx_mech_host *host, const struct sbx_env *env,
 
 	if (sbx_native_take_workspace(env, record, rc == 0 ? err : &later) != 0)
 		rc = -1;
+	/* What is mounted on the workspace goes when nobody can be in it any more. */
+	if (sbx_native_storage_drop(env, rc == 0 ? err : &later) != 0)
+		rc = -1;
 	if (remove_groups(host, record, rc == 0 ? err : &later) != 0)
 		rc = -1;
 	return rc;
@@ -191,6 +195,7 @@ native_totals(const struct sbx_mech_host *host, const struct sbx_env_record *rec
 const struct sbx_mech sbx_mech_native = {
 	.name = "native",
 	.probe = sbx_native_probe,
+	.storage = sbx_native_storage,
 	.provision = native_provision,
 	.keep = native_keep,
 	.drop = native_drop,

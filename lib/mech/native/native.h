@@ -32,6 +32,8 @@
 struct sbx_native_plan {
 	const struct sbx_limits *limits;
 	uint64_t tmp_bytes;
+	uint64_t file_bytes; /* of one file, by RLIMIT_FSIZE */
+	int counted; /* nothing but a count bounds the workspace */
 	int proc_view; /* enum sbx_proc_view */
 	int seccomp; /* enum sbx_seccomp_profile */
 	int landlock; /* whether to make a ruleset */

@@ -8,6 +8,7 @@
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
@@ -205,6 +206,7 @@ note_layers(struct sbx_env_record *record, const struct sbx_native_parts *parts)
 {
 	static const char *const always[] = { "userns", "mountns", "pidns", "ipcns", "utsns",
 		"netns:loopback", "no_new_privs", "no_capabilities", "rlimits" };
+	char workspace[32];
 
 	record->enforced_count = 0;
 	for (size_t i = 0; i < sizeof(always) / sizeof(always[0]); i++)
@@ -215,7 +217,8 @@ note_layers(struct sbx_env_record *record, const struct sbx_native_parts *parts)
 		sbx_mech_enforced(record, sbx_landlock_name());
 	if (record->slot >= 0)
 		sbx_mech_enforced(record, "own_uid");
-	sbx_mech_enforced(record, "workspace:monitor");
+	snprintf(workspace, sizeof(workspace), "workspace:%s", record->quota);
+	sbx_mech_enforced(record, workspace);
 	if (!parts->has_groups) {
 		sbx_mech_enforced(record, "memory:monitor");
 		sbx_mech_enforced(record, "pids:rlimit");
@@ -230,6 +233,12 @@ note_layers(struct sbx_env_record *record, const struct sbx_native_parts *parts)
 	sbx_mech_enforced(record, "cpu:cgroup");
 }
 
+static int
+is_bounded(const struct sbx_env_record *record)
+{
+	return strcmp(record->quota, sbx_quota_names[SBX_QUOTA_MONITOR]) != 0;
+}
+
 static void
 fill_plan(const struct sbx_spec *spec, const struct sbx_env_record *record,
 	struct sbx_native_parts *parts)
@@ -241,6 +250,9 @@ fill_plan(const struct sbx_spec *spec, const struct sbx_env_record *record,
 	plan->tmp_bytes = record->limits.memory_bytes / 4;
 	if (plan->tmp_bytes > record->tmp_bytes)
 		plan->tmp_bytes = record->tmp_bytes;
+	/* Where the kernel bounds the sum, one file needs no bound: its writer gets ENOSPC and goes on. */
+	plan->counted = !is_bounded(record);
+	plan->file_bytes = is_bounded(record) ? RLIM_INFINITY : record->limits.workspace_bytes;
 	plan->proc_view = spec->proc_view;
 	plan->seccomp = spec->debug ? SBX_SECCOMP_DEBUG : SBX_SECCOMP_STRICT;
 	plan->subordinate = sbx_native_is_subordinate(record);

@@ -20,6 +20,7 @@
 #include "kernel/ns.h"
 #include "kernel/seccomp.h"
 #include "mech/native/native.h"
+#include "mech/native/storage.h"
 #include "state/slot.h"
 
 /* A trial in a child that has all namespaces and its maps; fills err on failure. */
@@ -273,4 +274,5 @@ sbx_native_probe(const struct sbx_mech_host *host, struct sbx_probe *probe)
 	probe_groups(host, probe);
 	probe_ids(host, probe);
 	probe_init(host, probe);
+	sbx_native_storage_probe(host, probe);
 }

@@ -14,6 +14,7 @@
 #include "base/scoped.h"
 #include "mech/init_proto.h"
 #include "mech/native/session.h"
+#include "mech/native/storage.h"
 #include "mech/native/wire.h"
 
 static int
@@ -63,6 +64,7 @@ sbx_native_open(const struct sbx_mech_host *host, const struct sbx_env *env,
 	session->init_pid = record->init_pid;
 	session->owner = (uid_t)record->uid;
 	session->owner_gid = (gid_t)record->gid;
+	session->has_mount = sbx_native_storage_is_mount(record);
 	session->sock = session->awake_fd = -1;
 	session->dir_fd = fcntl(env->dir_fd, F_DUPFD_CLOEXEC, 3);
 	session->epoll_fd = epoll_create1(EPOLL_CLOEXEC);

@@ -34,6 +34,7 @@ struct sbx_session {
 	int64_t init_pid;
 	uid_t owner;
 	gid_t owner_gid;
+	int has_mount; /* on the workspace, in the mount namespace of its maker */
 	uint32_t last_id;
 	struct sbx_cgroup_host host;
 	struct sbx_cgroup groups;
