@@ -16,6 +16,24 @@ setup()
 	skip_unless "native does not work here" sbx-provision --probe
 }
 
+teardown()
+{
+	! mountpoint -q "$TEST_DIR/disk" || umount "$TEST_DIR/disk"
+	sbx_teardown
+}
+
+# own_disk - the state directory of this test on a file system that nobody else writes to.
+own_disk()
+{
+	truncate -s 400M "$TEST_DIR/disk.img"
+	mkfs.ext4 -q "$TEST_DIR/disk.img"
+	mkdir "$TEST_DIR/disk"
+	mount -o loop "$TEST_DIR/disk.img" "$TEST_DIR/disk"
+	OLD_STATE=$SBX_STATE
+	export SBX_STATE=$TEST_DIR/disk/state
+	mkdir -m 0700 "$SBX_STATE"
+}
+
 # kind NAME - the tools of this test make that kind; skips where this host does not have it.
 kind()
 {
@@ -80,6 +98,7 @@ at_the_limit()
 }
 
 @test "quota: a project holds its limit, and the writer of more goes on" {
+	works_here project >/dev/null || skip 'by design: no kernel here has them, and test/vm shows them in its guest'
 	kind project
 	sized
 	sh_inside 'head -c 67000000 /dev/zero >a
@@ -150,23 +169,26 @@ at_the_limit()
 	local before
 
 	kind image
+	own_disk
 	sized
 	sbx-reap --env "$ENV_ID" >/dev/null # its template is made
 	before=$(free_here)
 	sized
-	[ $(($(free_here) + 67108864)) -le "$((before + 8388608))" ]
+	[ $(($(free_here) + 67108864)) -le "$before" ]
 	sh_inside 'head -c 60000000 /dev/urandom >a'
 	sbx-reap --env "$ENV_ID" >/dev/null
 	run ! grep -F "$ENV_ID" /proc/self/mountinfo
 	run ! grep -sF "$ENV_ID" /sys/block/loop*/loop/backing_file
 	[ -z "$(ls -A "$SBX_STATE/env")" ]
-	[ "$(free_here)" -gt $((before - 33554432)) ]
+	[ "$(free_here)" -ge $((before - 1048576)) ]
+	umount "$TEST_DIR/disk"
+	SBX_STATE=$OLD_STATE
 }
 
 @test "quota: auto takes an image where there are loop devices" {
 	kind image
-	printf '{}\n' >"$TEST_DIR/default.yaml"
-	provision --config "$TEST_DIR/default.yaml" --workspace-bytes 1MiB
+	printf 'quota: auto\n' >"$TEST_DIR/auto.yaml"
+	provision --config "$TEST_DIR/auto.yaml" --workspace-bytes 1MiB
 	jq -e '.enforced | any(. == "workspace:image" or . == "workspace:project")' \
 		"$SBX_STATE/env/$ENV_ID/state.json"
 }
