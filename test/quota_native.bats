@@ -87,6 +87,10 @@ at_the_limit()
 		"$SBX_STATE/env/$ENV_ID/state.json"
 	sh_inside 'dd if=/dev/zero of=c bs=1M count=65 2>err || grep -o "No space left" err'
 	[ "$output" = 'No space left' ]
+	# Nobody is ended for it, and what changed is told as ever.
+	run --separate-stderr timeout 100 sbx-exec "$ENV_ID" -- sh -c 'rm c; echo new >n' </dev/null
+	field '.reason == "exited" and .limit == null and .usage.workspace_bytes <= 67108864'
+	field '[.changes.list[] | "\(.change) \(.path)"] | sort == ["created n", "deleted c"]'
 }
 
 @test "quota: a tmpfs holds exactly its limit, and the writer of one block more goes on" {

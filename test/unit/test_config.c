@@ -27,7 +27,7 @@ is_default(const struct sbx_config *config, const char *who)
 	is_str(config->limits, NULL, "%s: no limits file", who);
 	is_int(config->images.count, 0, "%s: no images", who);
 	is_int(config->cgroup, SBX_REQUIRED, "%s: cgroups required", who);
-	is_int(config->quota, SBX_QUOTA_AUTO, "%s: the strongest quota", who);
+	is_int(config->quota, SBX_QUOTA_MONITOR, "%s: nothing but a count", who);
 	is_int(config->landlock, SBX_REQUIRED, "%s: Landlock required", who);
 	is_str(config->cgroup_parent, "/sbx", "%s: parent group", who);
 	is_int(config->uid_first, 1880000000, "%s: first uid", who);
