@@ -22,13 +22,15 @@ struct sbx_loopdev {
  * below can. `label` is for people (losetup -l). SBX_E_UNAVAILABLE where the host has no loop
  * devices or gives us none; SBX_E_BUSY when others take each free one first. Linux 5.8, CAP_SYS_ADMIN.
  */
-int sbx_loopdev_attach(int file_fd, const char *label, struct sbx_loopdev *loop, struct sbx_err *err)
-	__attribute__((warn_unused_result));
-void sbx_loopdev_done(struct sbx_loopdev *loop); /* lets go; NULL and a zeroed one with fd -1 are fine */
+int sbx_loopdev_attach(int file_fd, const char *label, struct sbx_loopdev *loop,
+	struct sbx_err *err) __attribute__((warn_unused_result));
+void sbx_loopdev_done(struct sbx_loopdev
+		*loop); /* lets go; NULL and a zeroed one with fd -1 are fine */
 
 /* Whether device `number` has that file behind it: 1, 0, or -1 with errno if it cannot be asked. */
 int sbx_loopdev_backs(int number, const struct stat *file) __attribute__((warn_unused_result));
 /* The device that has that file behind it; -1 if there is none, or with *err if that is unknown. */
-int sbx_loopdev_find(const struct stat *file, struct sbx_err *err) __attribute__((warn_unused_result));
+int sbx_loopdev_find(const struct stat *file, struct sbx_err *err)
+	__attribute__((warn_unused_result));
 
 #endif
