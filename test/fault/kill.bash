@@ -109,13 +109,16 @@ kill_after()
 	[ "$ENDED" != 137 ] || HITS=$((HITS + 1))
 }
 
-# inside ID - the processes in its control groups, which is all of them and nobody else.
+# inside ID - the processes in its control groups, which is all of them and nobody else; one that is
+# dead and not waited for yet has no mounts any more.
 inside()
 {
-	local files
+	local files pid
 
 	files=$(grep -lsE "/$1(/|\$)" /proc/[0-9]*/cgroup)
-	sed -n 's,^/proc/\([0-9]*\)/.*,\1,p' <<<"$files"
+	sed -n 's,^/proc/\([0-9]*\)/.*,\1,p' <<<"$files" | while read -r pid; do
+		! grep -qs . "/proc/$pid/mountinfo" || echo "$pid"
+	done
 }
 
 # soon FUNCTION... - it succeeds within a second; what it says last is said.
