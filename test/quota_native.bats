@@ -64,7 +64,6 @@ free_here()
 	echo $(($(stat -f -c '%a * %S' "$SBX_STATE")))
 }
 
-# With few inodes the blocks lie in one piece, and no file needs a block to map its others.
 sized()
 {
 	provision --workspace-bytes 64MiB --workspace-inodes 1000 "$@"
@@ -79,10 +78,16 @@ at_the_limit()
 	[ "$output" = 'goes on' ]
 }
 
-@test "quota: an image holds exactly its limit, and the writer of one block more goes on" {
+# More than four pieces of a file take ext4 a block to map them, and how many there are is not ours to
+# say: so a file alone comes out at the limit or one block below, and the blocks at exactly the limit.
+@test "quota: an image allocates exactly its limit, and the writer of one block more goes on" {
 	kind image
 	sized
-	at_the_limit
+	sh_inside 'head -c 67108864 /dev/zero >a 2>/tmp/err || grep -q "No space left" /tmp/err
+		stat -c "%s %b %B" a
+		if head -c 4096 /dev/zero >b 2>/tmp/err; then echo more; exit 1; fi
+		rm a b; echo goes on >a; cat a'
+	[[ $output =~ ^(67108864|67104768)\ 131072\ 512$'\n'goes\ on$ ]]
 	jq -e '.quota == "image" and (.enforced | index("workspace:image"))' \
 		"$SBX_STATE/env/$ENV_ID/state.json"
 	sh_inside 'dd if=/dev/zero of=c bs=1M count=65 2>err || grep -o "No space left" err'

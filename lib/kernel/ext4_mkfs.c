@@ -16,7 +16,7 @@
 /*
  * Known to every ext4 since Linux 3.18, and no journal, no resize_inode, no encryption, no orphan_file.
  * Without copies of the superblock (sparse_super2) and with all tables in front (one flex group) the
- * blocks for data lie in one piece, so that few extents map a file and hardly one needs a tree of them.
+ * blocks for data lie in one piece, so that fewer extents map a file.
  */
 #define FEATURES                                                                                   \
 	"none,ext_attr,dir_index,extents,filetype,sparse_super2,large_file,huge_file,dir_nlink,"   \
