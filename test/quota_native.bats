@@ -78,16 +78,19 @@ at_the_limit()
 	[ "$output" = 'goes on' ]
 }
 
-# More than four pieces of a file take ext4 a block to map them, and how many there are is not ours to
-# say: so a file alone comes out at the limit or one block below, and the blocks at exactly the limit.
-@test "quota: an image allocates exactly its limit, and the writer of one block more goes on" {
+# Never a block more. It may be one less: ext4 puts aside a block that delayed writes could need, and one
+# maps a file that lies in more than four pieces; neither is for us to say.
+@test "quota: an image holds its limit to the block and never more, and the writer goes on" {
 	kind image
 	sized
 	sh_inside 'head -c 67108864 /dev/zero >a 2>/tmp/err || grep -q "No space left" /tmp/err
-		stat -c "%s %b %B" a
-		if head -c 4096 /dev/zero >b 2>/tmp/err; then echo more; exit 1; fi
-		rm a b; echo goes on >a; cat a'
-	[[ $output =~ ^(67108864|67104768)\ 131072\ 512$'\n'goes\ on$ ]]
+		i=0; while head -c 4096 /dev/zero >"b$i" 2>/tmp/err; do i=$((i + 1)); done
+		grep -q "No space left" /tmp/err
+		cat a b* | wc -c; stat -c %b a b* | awk "{ sum += \$1 } END { print sum }"
+		rm a b*; echo goes on >a; cat a'
+	echo "got: $output"
+	read -r -d '' -a got <<<"$output" || :
+	[[ ${got[0]} =~ ^(67108864|67104768)$ && ${got[1]} =~ ^(131072|131064)$ && ${got[*]:2} = 'goes on' ]]
 	jq -e '.quota == "image" and (.enforced | index("workspace:image"))' \
 		"$SBX_STATE/env/$ENV_ID/state.json"
 	sh_inside 'dd if=/dev/zero of=c bs=1M count=65 2>err || grep -o "No space left" err'
